@@ -1,0 +1,1 @@
+"""Brute, an event-sourced message log for LLM agents."""

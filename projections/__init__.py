@@ -1,0 +1,1 @@
+"""brute.projections, pure folds over the events of a session."""

@@ -1,0 +1,1 @@
+"""brute.transports, one file for each library or wire format."""
