@@ -1,0 +1,143 @@
+"""Every error Brute raises, under one base.
+
+An error says where, what was found, and what to do now. Arguments are kept as attributes and
+passed to `Exception.__init__`, so that errors survive pickling.
+"""
+
+from __future__ import annotations
+
+
+class BruteError(Exception):
+    """The base of all errors of Brute. `except brute.BruteError` catches every one of them."""
+
+
+class UsageError(BruteError):
+    """The call cannot mean anything: a wrong argument, a wrong order, an unknown name."""
+
+
+class EncodingError(UsageError):
+    """A value cannot be stored as JSON without changing it (NaN, an infinity, an object)."""
+
+    def __init__(self, pointer: str, found: str) -> None:
+        super().__init__(pointer, found)
+        self.pointer, self.found = pointer, found
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pointer or '/'}: {self.found} cannot be stored as JSON without changing it; "
+            "replace it by a value JSON has (null, a number, a text) before it is appended"
+        )
+
+
+class UnknownSession(UsageError):
+    """No session, or more than one, answers to the address."""
+
+    def __init__(self, address: str, found: tuple[str, ...] = ()) -> None:
+        super().__init__(address, found)
+        self.address, self.found = address, found
+
+    def __str__(self) -> str:
+        if self.found:
+            some = ", ".join(self.found[:4])
+            return (
+                f"{self.address!r} fits {len(self.found)} sessions ({some}…); "
+                "give more letters of the id"
+            )
+        return f"no session {self.address!r} in this log; log.sessions() or `brute ls` lists them"
+
+
+class UnknownPosition(UsageError):
+    """The position does not exist in the session."""
+
+    def __init__(self, session: str, position: int, last: int) -> None:
+        super().__init__(session, position, last)
+        self.session, self.position, self.last = session, position, last
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session}@{self.position}: there is no such position; "
+            f"the session's positions end at {self.last}"
+        )
+
+
+class Conflict(BruteError):
+    """Another writer took the position this append expected; nothing was written."""
+
+    def __init__(self, session: str, expected: int, found: int) -> None:
+        super().__init__(session, expected, found)
+        self.session, self.expected, self.found = session, expected, found
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session}: this append expected the session to end at {self.expected}, "
+            f"but another writer has taken it to {self.found}; nothing was written. Read the new "
+            "entries (session.refresh()), decide whether the append still holds, and append again"
+        )
+
+
+class Fenced(Conflict):
+    """A newer run has taken the session over; this writer's appends are refused from now on."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session}: a newer run took this session over at {self.found}, so this older "
+            "writer may not append any more; open the session again to go on from its end"
+        )
+
+
+class AlreadyAnswered(BruteError):
+    """The intent has an outcome already; an intent has exactly one."""
+
+    def __init__(self, session: str, intent: int, outcome: int) -> None:
+        super().__init__(session, intent, outcome)
+        self.session, self.intent, self.outcome = session, intent, outcome
+
+    def __str__(self) -> str:
+        return (
+            f"{self.session}@{self.intent} was answered already at position {self.outcome}; "
+            "an intent has exactly one outcome. Nothing was written"
+        )
+
+
+class StoreError(BruteError):
+    """The store cannot do what was asked: it is read-only, full, locked, corrupt or not ours."""
+
+    def __init__(self, where: str, found: str, now: str) -> None:
+        super().__init__(where, found, now)
+        self.where, self.found, self.now = where, found, now
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.found}; {self.now}"
+
+
+class CorruptStore(StoreError):
+    """The file is not a log of ours, or no longer a whole one."""
+
+
+class ReadOnly(StoreError):
+    """The store, or this session, can be read but not written."""
+
+
+class StoreFull(StoreError):
+    """There is no room left; the append was rolled back whole."""
+
+
+class CriticalUnknown(ReadOnly):
+    """A newer version wrote an event this version must not ignore; the session is read-only."""
+
+    def __init__(self, where: str, tag: str) -> None:
+        super().__init__(
+            where,
+            f"an event {tag!r} that this version does not know and that is marked critical",
+            "the session can be read but not continued; upgrade brute-log to go on",
+        )
+        self.args = (where, tag)
+        self.tag = tag
+
+
+class TransportError(BruteError):
+    """A library's reply or request cannot be translated."""
+
+
+class NotRunnable(BruteError):
+    """The tool call must not be run: its arguments are not one whole JSON object."""
