@@ -1,0 +1,137 @@
+"""All sessions in one store: `brute.open`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Literal
+
+from brute.events.entries import Entry
+from brute.events.errors import UnknownSession, UsageError
+from brute.events.events import SessionOpened
+from brute.events.log import Draft, EventLog, SessionInfo
+from brute.journal import Live
+from brute.session import Session
+from brute.tools import canonical
+
+
+class Log:
+    """All sessions in one store. A context manager; `close()` it when you are done."""
+
+    def __init__(self, events: EventLog) -> None:
+        self.events = events
+        """The event log beneath: entries without projections."""
+
+    def start(
+        self,
+        *,
+        agent: str | None = None,
+        id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Begin a session. Its id is made up unless you give one.
+
+        Raises `UsageError` if the id is taken or cannot be one.
+        """
+        session = check_id(id) if id is not None else self.events.new_id()
+        opened = SessionOpened(
+            agent=agent,
+            cwd=os.getcwd(),
+            metadata=canonical(metadata) if metadata is not None else None,
+        )
+        return self._begin(session, opened)
+
+    def _begin(self, session: str, opened: SessionOpened) -> Session:
+        if self._has(session):
+            raise UsageError(
+                f"there is a session {session!r} already; log.session({session!r}) opens it"
+            )
+        journal = Live(self.events, session, [])
+        journal.append([Draft(event=opened)])
+        return Session(self, session, journal)
+
+    def _has(self, session: str) -> bool:
+        try:
+            self.events.last(session)
+        except UnknownSession:
+            return False
+        return True
+
+    def session(self, address: str) -> Session:
+        """Open a session: by its id, any unique beginning or end of it, or `"last"` (the newest).
+
+        Raises `UnknownSession`.
+        """
+        session = self.events.find(address)
+        return Session(self, session, Live(self.events, session, self._read(session)))
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
+        """The sessions, newest first."""
+        return list(self.events.sessions(limit=limit))
+
+    def follow(
+        self, address: str | None = None, *, after: int = -1, timeout: float | None = None
+    ) -> Iterator[Entry]:
+        """The entries of a session (default: of all) as they are appended, by any process.
+
+        `after` is a position; `timeout` the seconds of silence after which the iteration ends.
+        """
+        session = self.events.find(address) if address is not None else None
+        return self.events.follow(session, after=after, timeout=timeout)
+
+    def close(self) -> None:
+        """Close the store. What was acknowledged is durable without it."""
+        self.events.close()
+
+    def _read(self, session: str) -> list[Entry]:
+        return list(self.events.read(session))
+
+    def _fork(self, session: str, position: int, id: str | None) -> Session:
+        child = self.events.fork(session, position, id=check_id(id) if id is not None else None)
+        return Session(self, child, Live(self.events, child, self._read(child)))
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Log {self.events!r}>"
+
+
+def open(  # noqa: A001 - the name users know from the standard library
+    url: str | os.PathLike[str],
+    *,
+    synchronous: Literal["FULL", "NORMAL"] = "FULL",
+    read_only: bool = False,
+    create: bool = True,
+) -> Log:
+    """Open a log: a path (`"agent.db"`), `"sqlite:///path"`, or `":memory:"`.
+
+    synchronous: FULL keeps what was acknowledged through a power cut, NORMAL through a crash of
+    the process only, and is faster.
+
+    Raises `StoreError` (read-only, not a log, corrupt, no such folder, …) and `UsageError` for a
+    store Brute does not know.
+    """
+    return Log(EventLog.open(url, synchronous=synchronous, read_only=read_only, create=create))
+
+
+def check_id(id: str) -> str:
+    """A session id that you chose: 1 to 200 visible characters, none of `@ ~ /`.
+
+    Raises `UsageError`.
+    """
+    if not 0 < len(id) <= 200 or id == "last" or any(c in "@~/" or not c.isprintable() or c.isspace() for c in id):
+        raise UsageError(
+            f"{id!r} cannot be a session id: give 1 to 200 visible characters, none of them "
+            "a blank, '@', '~' or '/', and not the word 'last'"
+        )
+    return id

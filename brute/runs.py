@@ -1,0 +1,202 @@
+"""Agent functions, recorded, resumed after a crash, and replayed.
+
+An agent function gets a session and its own arguments: `def agent(session, city): …`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from brute.effects import CURRENT
+from brute.events.entries import Entry
+from brute.events.errors import UsageError
+from brute.events.events import Failure, RunEnded, RunStarted
+from brute.events.log import Draft
+from brute.journal import LANE, Live, Served, new_run
+from brute.log import Log
+from brute.session import Session
+from brute.tools import canonical, failure_of
+
+T = TypeVar("T")
+
+AgentFunction = Callable[..., Any]
+
+
+def record(agent: AgentFunction, log: Log, id: str | None = None, /, **args: object) -> Any:
+    """Run an agent function and record it, in session `id` (begun if there is none).
+
+    The arguments are recorded too: a resumed or replayed run gets the same. Returns what the
+    function returns; awaited if it is async.
+    """
+    session_id = _ensure(log, id)
+    entries = log._read(session_id)
+    recorded = canonical(args) if args else None
+    live = Live(log.events, session_id, entries, epoch=_epoch(entries) + 1)
+    started = RunStarted(agent=_name(agent), args=recorded, epoch=live.epoch or 0)
+    live.append([Draft(event=started)])
+    return _enter(agent, Session(log, session_id, live), recorded or {}, live, None)
+
+
+def resume(agent: AgentFunction, log: Log, id: str, /) -> Any:
+    """Go on with a run that did not end: its recorded part is served, the rest is live.
+
+    What was started and has no outcome: a request is sent again, an effect or tool is run again
+    only if it is declared idempotent, and is `unknown` otherwise. A run that ended well is not
+    entered again; its recorded value is returned.
+
+    Raises `UsageError` if nothing was recorded, `Divergence` if the function does not do again
+    what it did.
+    """
+    session_id = log.events.find(id)
+    entries = log._read(session_id)
+    chain = _chain(entries)
+    ended = _ended(entries, chain)
+    if ended is not None and ended.error is None:
+        return _given(ended.value, agent)
+    first = _started(chain[0])
+    live = Live(log.events, session_id, list(entries), epoch=_epoch(entries) + 1)
+    again = RunStarted(
+        agent=_name(agent), args=first.args, continues=chain[-1].run, epoch=live.epoch or 0
+    )
+    live.append([Draft(event=again)])
+    served = _serve(entries, chain, live)
+    return _enter(agent, Session(log, session_id, served), first.args or {}, live, served)
+
+
+def replay(agent: AgentFunction, log: Log, id: str, /) -> Any:
+    """Run an agent function against its recording: no SDK, no tool, no effect is entered.
+
+    Nothing is appended. Returns what the function returns; awaited if it is async. Raises
+    `Divergence` at the first place where it does something else than was recorded, and
+    `UsageError` if nothing was recorded.
+    """
+    session_id = log.events.find(id)
+    entries = log._read(session_id)
+    chain = _chain(entries)
+    served = _serve(entries, chain, None)
+    first = _started(chain[0])
+    return _enter(agent, Session(log, session_id, served), first.args or {}, None, served)
+
+
+def _ensure(log: Log, id: str | None) -> str:
+    if id is not None and log._has(id):
+        return id
+    return log.start(id=id).id
+
+
+def _name(agent: AgentFunction) -> str:
+    return getattr(agent, "__name__", type(agent).__name__)
+
+
+def _epoch(entries: Sequence[Entry]) -> int:
+    return max((e.event.epoch for e in entries if isinstance(e.event, RunStarted)), default=0)
+
+
+def _started(entry: Entry) -> RunStarted:
+    assert isinstance(entry.event, RunStarted)
+    return entry.event
+
+
+def _chain(entries: Sequence[Entry]) -> list[Entry]:
+    """The last run and the runs it continues, oldest first, by their `run.started`."""
+    starts = {e.run: e for e in entries if isinstance(e.event, RunStarted)}
+    if not starts:
+        raise UsageError("no run was recorded in this session; brute.record(agent, log) makes one")
+    chain = [list(starts.values())[-1]]
+    while (before := _started(chain[0]).continues) in starts:
+        chain.insert(0, starts[before])
+    return chain
+
+
+def _ended(entries: Sequence[Entry], chain: Sequence[Entry]) -> RunEnded | None:
+    last = chain[-1].run
+    found = [e.event for e in entries if isinstance(e.event, RunEnded) and e.run == last]
+    return found[-1] if found else None
+
+
+def _serve(entries: Sequence[Entry], chain: Sequence[Entry], live: Live | None) -> Served:
+    start = chain[0].position
+    runs = frozenset(entry.run for entry in chain if entry.run is not None)
+    prefix = [entry for entry in entries if entry.position < start]
+    recording = [entry for entry in entries if entry.position >= start]
+    return Served(prefix, recording, runs, live)
+
+
+def _given(value: T, agent: AgentFunction) -> T | Awaitable[T]:
+    if not _is_async(agent):
+        return value
+
+    async def give() -> T:
+        return value
+
+    return give()
+
+
+def _is_async(agent: AgentFunction) -> bool:
+    return inspect.iscoroutinefunction(agent) or bool(getattr(agent, "is_async", False))
+
+
+@contextmanager
+def _entered(session: Session) -> Iterator[None]:
+    tokens = CURRENT.set(session), LANE.set("/")
+    try:
+        yield
+    finally:
+        CURRENT.reset(tokens[0])
+        LANE.reset(tokens[1])
+
+
+def _enter(
+    agent: AgentFunction,
+    session: Session,
+    args: dict[str, Any],
+    live: Live | None,
+    served: Served | None,
+) -> Any:
+    """Run the agent function in its session, and record how it ended."""
+    end = _End(live, served)
+    if not _is_async(agent):
+        with _entered(session), end:
+            return end.with_value(agent(session, **args))
+
+    async def run() -> Any:
+        with _entered(session), end:
+            return end.with_value(await agent(session, **args))
+
+    return run()
+
+
+class _End:
+    """Appends `run.ended`, however the run ends; and lets no `Divergence` be swallowed."""
+
+    def __init__(self, live: Live | None, served: Served | None) -> None:
+        self._live, self._served = live, served
+        self._value: object = None
+
+    def with_value(self, value: T) -> T:
+        """The value the agent function returned; it is kept if JSON has a word for it."""
+        if self._served is not None:
+            self._served.finish()
+        try:
+            self._value = canonical(value)
+        except Exception:  # noqa: BLE001 - a value that cannot be stored is still returned
+            self._value = None
+        return value
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        diverged = self._served.diverged if self._served is not None else None
+        if self._live is not None and diverged is None:
+            failure: Failure | None = failure_of(error) if error is not None else None
+            ended = RunEnded(value=self._value, error=failure)
+            if self._live.fenced is None:
+                self._live.append([Draft(event=ended)])
+        if diverged is not None and error is not diverged:
+            raise diverged
+
+

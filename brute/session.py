@@ -1,0 +1,567 @@
+"""A session: its facts are said here, its state is read here."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+import random as _random
+import time
+import uuid as _uuid
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+import msgspec
+
+from brute.drive import Do, Steps, run_async, run_sync
+from brute.effects import Effect, Run
+from brute.events.entries import Entry
+from brute.events.errors import Conflict, UnknownPosition, UsageError
+from brute.events.events import (
+    EffectCalled,
+    EffectReturned,
+    Event,
+    HistoryRewound,
+    Lifetime,
+    ModelRef,
+    NoteAdded,
+    PromptAppended,
+    ReplyInterrupted,
+    ReplyReceived,
+    RequestFailed,
+    Settings,
+    StreamChunked,
+    ToolCalled,
+    ToolReturned,
+    ValueRecorded,
+)
+from brute.events.log import Draft
+from brute.events.messages import (
+    AnyPart,
+    Message,
+    Outcome,
+    ResultPart,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    as_parts,
+)
+from brute.journal import LANE, Journal, Live
+from brute.projections.calls import Call
+from brute.prompt import Hook, Prompt, Target
+from brute.replies import EffectFailure, OutcomeUnknown, Reply
+from brute.tools import (
+    Tool,
+    ToolFunction,
+    bind,
+    canonical,
+    describe,
+    failure_of,
+    name_of,
+    to_content,
+    unwrapped,
+)
+from brute.turn import Turn
+from brute.view import View
+
+if TYPE_CHECKING:
+    from brute.log import Log
+
+T = TypeVar("T")
+
+Places = dict[str | None, list[tuple[int, int]]]
+"""The places (reply, part) of calls without a result, by the provider's id."""
+
+UNKNOWN_TEXT = "The outcome is unknown: the process ended while the tool was running."
+
+
+class Session(View):
+    """One stream of events, open for reading and writing.
+
+    Reading never blocks on the network; each fact is durable when the call that says it returns.
+    """
+
+    def __init__(self, log: Log, id: str, journal: Journal) -> None:
+        super().__init__(id, [])
+        self._log = log
+        self._journal = journal
+        self._tools: dict[str, ToolFunction] = {}
+        self._hooks: list[Hook] = []
+        self._lanes: dict[str, int] = {}
+        self._prompt = Prompt(self, "person", "session")
+        self._random: _random.Random | None = None
+
+    def _entries(self) -> list[Entry]:
+        return self._journal.entries
+
+    def refresh(self) -> Session:
+        """Take in what other writers have appended since."""
+        self._journal.refresh()
+        return self
+
+    # -- saying things -------------------------------------------------------------------------
+
+    def system(self, *parts: str | AnyPart) -> Entry:
+        """Append a system message."""
+        return self._appended(Message(role="system", parts=as_parts(parts)))
+
+    def developer(self, *parts: str | AnyPart) -> Entry:
+        """Append a developer message."""
+        return self._appended(Message(role="developer", parts=as_parts(parts)))
+
+    def user(self, *parts: str | AnyPart) -> Entry:
+        """Append a user message: texts and parts, e.g. `user("Look:", brute.Media(…))`."""
+        return self._appended(Message(role="user", parts=as_parts(parts)))
+
+    def _appended(self, message: Message) -> Entry:
+        if not message.parts:
+            raise UsageError(f"a {message.role} message needs at least one text or part")
+        return self._say(PromptAppended(message=message))
+
+    def append(self, *messages: Message) -> list[Entry]:
+        """Append messages that exist already, in one commit: a reply, results, a history.
+
+        An assistant message is stored as `reply.received`, a tool message as the outcome of the
+        call it answers, anything else as a prompt. Raises `UsageError` for what is no message.
+        """
+        for message in messages:
+            if not isinstance(message, Message):
+                raise UsageError(
+                    f"append takes messages, found {type(message).__name__}; "
+                    "session.user(text) says a text"
+                )
+        journal = self._journal
+        if isinstance(journal, Live):
+            return self._adopt(journal, messages)
+        return [
+            entry
+            for message in messages
+            for entry, _ in journal.fact(*self._drafts([message], self.position))
+        ]
+
+    def _adopt(self, journal: Live, messages: Sequence[Message]) -> list[Entry]:
+        # Results point at positions of this very commit, so a lost race is planned anew.
+        while True:
+            last = journal.last
+            drafts = self._drafts(messages, last)
+            try:
+                with journal.lock:
+                    if journal.last == last:
+                        return journal.append_exactly(drafts)
+            except Conflict:
+                journal.refresh()
+
+    def _drafts(self, messages: Iterable[Message], last: int) -> list[Draft]:
+        """The events of messages that are appended after position `last`."""
+        drafts: list[Draft] = []
+        open_calls: Places = {}
+        for call in self.calls.open:
+            open_calls.setdefault(call.call.id, []).append((call.reply, call.part))
+        for message in messages:
+            position = last + 1 + len(drafts)
+            if message.role == "assistant":
+                for index, part in enumerate(message.parts):
+                    if isinstance(part, ToolCall):
+                        open_calls.setdefault(part.id, []).append((position, index))
+                finish = "tool_calls" if message.tool_calls else "stop"
+                drafts.append(Draft(event=ReplyReceived(message=message, finish=finish)))
+            elif (answered := _answers(message, open_calls)) is not None:
+                reply, part = answered
+                drafts.append(Draft(event=ToolCalled(reply=reply, part=part)))
+                drafts.append(Draft(event=_returned(message), cause=position))
+            else:
+                drafts.append(Draft(event=PromptAppended(message=message)))
+        return drafts
+
+    def _say(self, event: Event) -> Entry:
+        return self._journal.fact(Draft(event=event))[0][0]
+
+    def note(self, text: str, data: object = None) -> None:
+        """Leave a remark for people; it is never sent and never compared."""
+        self._journal.observe(Draft(event=NoteAdded(text=text, data=canonical(data))))
+
+    # -- prompt mutators -----------------------------------------------------------------------
+
+    def prompt(self, author: str = "person", lifetime: Lifetime = "session") -> Prompt:
+        """The prompt as `author` (`person`, `hook:NAME`, `agent:NAME`, `compactor`) edits it."""
+        return Prompt(self, author, lifetime)
+
+    def hook(self, fn: Hook) -> Hook:
+        """Let a function edit the prompt of every turn from now on. Usable as a decorator.
+
+        It gets a `Prompt`; its changes bear its name and last for the turn unless told otherwise.
+        """
+        self._hooks.append(fn)
+        return fn
+
+    def prepend(
+        self, role: Role | Message, *parts: str | AnyPart, lifetime: Lifetime = "session"
+    ) -> Entry:
+        """Add a message at the front."""
+        return self._prompt.prepend(role, *parts, lifetime=lifetime)
+
+    def append_to(
+        self, target: Target, *parts: str | AnyPart, lifetime: Lifetime = "session"
+    ) -> Entry:
+        """Add parts to a message that is there."""
+        return self._prompt.append_to(target, *parts, lifetime=lifetime)
+
+    def insert_before(
+        self,
+        target: Target,
+        role: Role | Message,
+        *parts: str | AnyPart,
+        lifetime: Lifetime = "session",
+    ) -> Entry:
+        """Add a message before one that is there."""
+        return self._prompt.insert_before(target, role, *parts, lifetime=lifetime)
+
+    def insert_after(
+        self,
+        target: Target,
+        role: Role | Message,
+        *parts: str | AnyPart,
+        lifetime: Lifetime = "session",
+    ) -> Entry:
+        """Add a message after one that is there."""
+        return self._prompt.insert_after(target, role, *parts, lifetime=lifetime)
+
+    # -- turns ---------------------------------------------------------------------------------
+
+    def turn(
+        self,
+        *,
+        model: str | ModelRef | None | msgspec.UnsetType = msgspec.UNSET,
+        tools: Iterable[Tool] | None | msgspec.UnsetType = msgspec.UNSET,
+        system: str | None | msgspec.UnsetType = msgspec.UNSET,
+        format: Mapping[str, Any] | None | msgspec.UnsetType = msgspec.UNSET,
+        variant: str | None | msgspec.UnsetType = msgspec.UNSET,
+        agent: str | None | msgspec.UnsetType = msgspec.UNSET,
+        hooks: Sequence[Hook] = (),
+        **parameters: object,
+    ) -> Turn:
+        """Begin a turn. Settings that are not given stay as they were; None takes one away.
+
+        tools: functions, `ToolSpec`s or mappings; functions are also what `run_calls` runs.
+        parameters: whatever else goes into the request (`max_tokens=1_000`, `temperature=0`).
+        """
+        given: dict[str, Any] = {
+            "model": ModelRef(id=model) if isinstance(model, str) else model,
+            "tools": self._offer(tools),
+            "system": system,
+            "format": canonical(format) if isinstance(format, Mapping) else format,
+            "variant": variant,
+            "agent": agent,
+        }
+        now = self.settings
+        if parameters:
+            merged = {**(now.parameters or {}), **cast("dict[str, object]", canonical(parameters))}
+            given["parameters"] = {k: v for k, v in merged.items() if v is not None} or None
+        changes = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+        return Turn(self, msgspec.structs.replace(now, **changes), [*self._hooks, *hooks])
+
+    def _offer(self, tools: Iterable[Tool] | None | msgspec.UnsetType) -> object:
+        if tools is None or isinstance(tools, msgspec.UnsetType):
+            return tools
+        offered = list(tools)
+        for tool in offered:
+            if callable(tool):
+                self._tools[name_of(tool)] = tool
+        return tuple(describe(tool) for tool in offered) or None
+
+    def complete(self, run: Run[Any], **settings: Any) -> Any:
+        """One whole turn: begin it, send it, record the reply. Awaited if the run is async.
+
+        Takes the settings of `turn`. Returns the `Reply`.
+        """
+        return self.turn(**settings).send(run)
+
+    # -- tool calls ----------------------------------------------------------------------------
+
+    def run_calls(
+        self,
+        reply: Reply | None = None,
+        tools: Iterable[Tool] = (),
+        *,
+        is_async: bool | None = None,
+    ) -> Any:
+        """Run the open calls of a reply (default: all open ones), each in a lane of its own.
+
+        Sync: one after the other. Async (the reply came from an async run function, or a tool is
+        async, or `is_async` says so): at once, plain functions in threads. A tool's exception becomes its outcome.
+        Returns the results, in call order; awaited in the async case.
+        """
+        self._offer(tools)
+        open_calls = [c for c in (reply.calls if reply else self.calls.open) if c.outcome is None]
+        functions = [self._tools.get(call.call.name) for call in open_calls]
+        lanes = [self._child_lane() for _ in open_calls]
+        steps = [
+            self._run_call(call, fn) for call, fn in zip(open_calls, functions, strict=True)
+        ]
+        if is_async is None:
+            is_async = (reply is not None and reply.is_async) or any(map(_is_async, functions))
+        if is_async:
+            return self._run_calls_async(lanes, steps)
+        return [_in_lane(lane, step) for lane, step in zip(lanes, steps, strict=True)]
+
+    async def _run_calls_async(
+        self, lanes: list[str], steps: list[Steps[ToolResult]]
+    ) -> list[ToolResult]:
+        async def one(lane: str, step: Steps[ToolResult]) -> ToolResult:
+            LANE.set(lane)  # the task has a context of its own
+            return await run_async(step)
+
+        tasks = [asyncio.create_task(one(*pair)) for pair in zip(lanes, steps, strict=True)]
+        try:
+            return list(await asyncio.gather(*tasks))
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+    def _child_lane(self) -> str:
+        parent = LANE.get()
+        number = self._lanes.get(parent, 0)
+        self._lanes[parent] = number + 1
+        return f"{parent.rstrip('/')}/{number}"
+
+    @overload
+    def call(self, what: Call, tool: Tool | None = None) -> Any: ...
+    @overload
+    def call(
+        self, what: Effect[..., Any] | Callable[..., Any], *args: object, **kwargs: object
+    ) -> Any: ...
+    def call(self, what: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a tool call of a reply, or any function as an effect.
+
+        Its intent is durable before it runs, its outcome after; awaited if the function is async.
+        `call(call, tool)` returns the `ToolResult`, `call(fn, *args)` the value, as JSON gives it
+        back. Raises `OutcomeUnknown` for an effect that a crash left without an outcome.
+        """
+        if isinstance(what, Call):
+            tool = args[0] if args else self._tools.get(what.call.name)
+            steps: Steps[Any] = self._run_call(what, tool)
+            return run_async(steps) if _is_async(tool) else run_sync(steps)
+        effect = what if isinstance(what, Effect) else Effect(what)
+        steps = self._run_effect(effect, args, kwargs)
+        return run_async(steps) if _is_async(effect) else run_sync(steps)
+
+    def returned(self, call: Call, value: object) -> ToolResult:
+        """Record the result of a call that was run elsewhere, in one commit with its intent."""
+        content = to_content(value)
+        if call.intent is None:
+            journal = self._journal
+            intent = journal.fact(Draft(event=ToolCalled(reply=call.reply, part=call.part)))[0][0]
+            position = intent.position
+        else:
+            position = call.intent
+        self._journal.outcome(Draft(event=ToolReturned(content=content), cause=position))
+        return _result(call, content, "ok")
+
+    def _run_call(self, call: Call, tool: object) -> Steps[ToolResult]:
+        intent, served = self._tool_intent(call)
+        outcome = self._journal.recorded(intent) if served else None
+        if outcome is None and served and not getattr(tool, "idempotent", False):
+            event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
+            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+        if outcome is None:
+            event = yield from self._perform_call(call, tool, intent)
+            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+        said = outcome.event
+        assert isinstance(said, ToolReturned)
+        return _result(call, said.content, said.outcome)
+
+    def _tool_intent(self, call: Call) -> tuple[Entry, bool]:
+        """The intent to run a call; one whose writer is gone is taken up as served."""
+        known = self.calls.get(call.reply, call.part)
+        if known is not None and known.intent is not None and known.outcome is None:
+            return self._entry(known.intent), True
+        return self._journal.fact(Draft(event=ToolCalled(reply=call.reply, part=call.part)))[0]
+
+    def _entry(self, position: int) -> Entry:
+        for entry in reversed(self._entries()):
+            if entry.position == position:
+                return entry
+        raise UnknownPosition(self.id, position, self.position)
+
+    def _perform_call(self, call: Call, tool: object, intent: Entry) -> Steps[ToolReturned]:
+        refusal = _refusal(call, tool)
+        if refusal is not None:
+            return ToolReturned(outcome="error", content=(Text(text=refusal),))
+        function = unwrapped(tool)
+        try:
+            arguments = bind(function, call.call)
+            value = yield Do(lambda: function(**arguments), blocking=not _is_async(tool))
+            return ToolReturned(content=to_content(value))
+        except Exception as error:  # noqa: BLE001 - a tool's error is its outcome
+            text = f"{type(error).__name__}: {error}"
+            return ToolReturned(outcome="error", content=(Text(text=text),))
+        except BaseException as error:
+            text = f"interrupted by {type(error).__name__}"
+            event = ToolReturned(outcome="interrupted", content=(Text(text=text),))
+            self._journal.outcome(Draft(event=event, cause=intent.position))
+            raise
+
+    # -- effects and values ----------------------------------------------------------------------
+
+    def _run_effect(
+        self, effect: Effect[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Steps[object]:
+        asked = canonical({"args": list(args), "kwargs": kwargs})
+        called = EffectCalled(name=effect.__name__, args=asked, idempotent=effect.idempotent)
+        intent, served = self._journal.fact(Draft(event=called))[0]
+        outcome = self._journal.recorded(intent) if served else None
+        if outcome is None and served and not effect.idempotent:
+            event = EffectReturned(outcome="unknown")
+            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+        if outcome is None:
+            try:
+                value = yield Do(lambda: effect.fn(*args, **kwargs), blocking=False)
+                event = EffectReturned(value=canonical(value))
+            except BaseException as error:
+                event = EffectReturned(error=failure_of(error), outcome="error")
+                self._journal.outcome(Draft(event=event, cause=intent.position))
+                raise
+            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+        said = outcome.event
+        assert isinstance(said, EffectReturned)
+        if said.outcome == "unknown":
+            raise OutcomeUnknown(self.id, outcome.position, effect.__name__)
+        if said.error is not None:
+            raise EffectFailure(effect.__name__, said.error)
+        return said.value
+
+    def value(self, name: str, read: Callable[[], T]) -> T:
+        """A value from outside: read once, recorded, and served on a replay.
+
+        What comes back is its JSON form, live as well as on a replay.
+        """
+        if self._journal.serves():
+            event: Event = ValueRecorded(name=name)
+        else:
+            event = ValueRecorded(name=name, value=canonical(read()))
+        said = self._say(event).event
+        assert isinstance(said, ValueRecorded)
+        return cast(T, said.value)
+
+    def now(self) -> datetime.datetime:
+        """The time (UTC), recorded."""
+        return datetime.datetime.fromtimestamp(self.value("now", time.time), datetime.UTC)
+
+    def today(self) -> str:
+        """Today's date (local), as YYYY-MM-DD, recorded."""
+        return self.value("today", lambda: datetime.date.today().isoformat())  # noqa: DTZ011
+
+    def uuid(self) -> str:
+        """A random UUID, recorded."""
+        return self.value("uuid", lambda: str(_uuid.uuid4()))
+
+    def random(self) -> _random.Random:
+        """A random generator whose seed is recorded, once a session handle."""
+        if self._random is None:
+            seed = self.value("random", lambda: _random.SystemRandom().getrandbits(53))
+            self._random = _random.Random(seed)  # noqa: S311 - for agents, not for secrets
+        return self._random
+
+    def env(self, name: str) -> str | None:
+        """An environment variable, recorded. Mind that its value is stored."""
+        return self.value(f"env:{name}", lambda: os.environ.get(name))
+
+    # -- time travel -----------------------------------------------------------------------------
+
+    def at(self, position: int) -> View:
+        """The session as it stood when `position` had just happened.
+
+        Raises `UnknownPosition` for a position the session does not have.
+        """
+        entries = self._entries()
+        if not entries or not entries[0].position <= position <= entries[-1].position:
+            raise UnknownPosition(self.id, position, self.position)
+        upto = [entry for entry in entries if entry.position <= position]
+        return View(self.id, upto)
+
+    def fork(self, at: int | None = None, *, id: str | None = None) -> Session:
+        """A new session that shares this one's entries up to `at` (default: all), by reference.
+
+        Its own entries go on at position `at` + 1. Raises `UnknownPosition`.
+        """
+        position = self.position if at is None else at
+        return self._log._fork(self.id, position, id)
+
+    def rewind(self, to: int) -> Session:
+        """Go back: what came after position `to` is no longer said. It stays in the log.
+
+        Raises `UnknownPosition`.
+        """
+        self.at(to)
+        self._say(HistoryRewound(to=to))
+        return self
+
+    # -- what a killed writer left -----------------------------------------------------------------
+
+    def _checkpoint(self, position: int, number: int, chunk: StreamChunked) -> None:
+        if isinstance(self._journal, Live):
+            stream = f"{self.id}~{position}"
+            self._log.events.append(stream, [Draft(event=chunk)], expect=number - 1)
+
+    def _drop_checkpoint(self, position: int) -> None:
+        self._log.events.drop(f"{self.id}~{position}")
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _answers(message: Message, places: Places) -> tuple[int, int] | None:
+    """The call that a tool message answers, taken out of `places`; None if there is none."""
+    if message.role != "tool" or len(message.parts) != 1:
+        return None
+    part = message.parts[0]
+    found = places.get(part.call_id) if isinstance(part, ToolResult) else None
+    return found.pop(0) if found else None
+
+
+def _returned(message: Message) -> ToolReturned:
+    """The outcome that a tool message is; whole where it says more than content and outcome."""
+    part = message.parts[0]
+    assert isinstance(part, ToolResult)
+    return ToolReturned(content=part.content, outcome=part.outcome, message=message)
+
+
+def _result(call: Call, content: tuple[ResultPart, ...], outcome: Outcome) -> ToolResult:
+    return ToolResult(
+        call_id=call.call.id,
+        name=call.call.name,
+        kind=call.call.kind,
+        content=content,
+        outcome=outcome,
+    )
+
+
+def _is_async(tool: object) -> bool:
+    function = getattr(tool, "fn", tool)
+    return asyncio.iscoroutinefunction(function) if function is not None else False
+
+
+def _in_lane(lane: str, steps: Steps[ToolResult]) -> ToolResult:
+    token = LANE.set(lane)
+    try:
+        return run_sync(steps)
+    finally:
+        LANE.reset(token)
+
+
+def _refusal(call: Call, tool: object) -> str | None:
+    """Why a call is answered with an error instead of being run."""
+    if call.call.malformed is not None:
+        return f"The call was not run: {call.call.malformed}."
+    if not call.runnable:
+        return "The call was not run: the reply that asks for it was cut off."
+    if tool is None:
+        return f"The call was not run: there is no tool named {call.call.name!r}."
+    return None

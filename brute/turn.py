@@ -1,0 +1,445 @@
+"""A turn: one request, its reply, and the settings it runs with."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from brute.drive import END, Do, Emit, Next, Steps, iterate_async, iterate_sync, run_async, run_sync
+from brute.effects import Run
+from brute.events.entries import Entry
+from brute.events.errors import Conflict, UsageError
+from brute.events.events import (
+    Event,
+    Lifetime,
+    ReplyInterrupted,
+    ReplyReceived,
+    RequestFailed,
+    RequestRetried,
+    RequestSent,
+    Settings,
+    StreamChunked,
+)
+from brute.events.log import Draft
+from brute.events.messages import AnyPart, Message, Role
+from brute.prompt import Hook, Prompt, Target
+from brute.replies import Reply, RequestFailure, StreamCut
+from brute.tools import failure_of
+from brute.transports.base import Delta, MessageTransport, Request, StreamReader
+from brute.transports.base import Reply as Received
+
+if TYPE_CHECKING:
+    from brute.session import Session
+
+T = TypeVar("T")
+
+RETRIES = 10
+
+CHECKPOINT_SECONDS = 0.25
+CHECKPOINT_BYTES = 4096
+"""How much of a reply that is still arriving may be lost to a kill: what came since the last
+checkpoint, which is taken when either is exceeded."""
+
+
+class Turn:
+    """One request/reply round of a session. Use it as a context manager, or through `complete`.
+
+    Prompt changes made on a turn last for this request only, unless told otherwise.
+    """
+
+    def __init__(self, session: Session, settings: Settings, hooks: Sequence[Hook] = ()) -> None:
+        self.session = session
+        self.settings = settings
+        """The settings this turn runs with."""
+        self._journal = session._journal
+        self._hooks = hooks
+        self._started: Entry | None = None
+        self._intent: Entry | None = None
+        self._transport: type[MessageTransport] | None = None
+        self._driven = False
+        self._prompt = Prompt(self, "person", "turn")
+
+    # -- the view a transport renders --------------------------------------------------------
+
+    @property
+    def messages(self) -> list[Message]:
+        """The message list this turn will send, its own prompt changes included."""
+        return self.session.messages
+
+    @property
+    def positions(self) -> list[int]:
+        """The position behind each message."""
+        return self.session.positions
+
+    @property
+    def position(self) -> int:
+        """The position of the turn; starting the turn if it has not started."""
+        return self._start().position
+
+    # -- prompt mutators -----------------------------------------------------------------------
+
+    def hook(self, name: str, lifetime: Lifetime = "turn") -> Prompt:
+        """The prompt of this turn as the hook `name` edits it: its changes bear that name."""
+        return Prompt(self, f"hook:{name}", lifetime)
+
+    def append(
+        self, role: Role | Message, *parts: str | AnyPart, lifetime: Lifetime | None = None
+    ) -> Entry:
+        """Add a message at the end of the prompt, for this request (see `Prompt.append`)."""
+        return self._prompt.append(role, *parts, lifetime=lifetime)
+
+    def prepend(
+        self, role: Role | Message, *parts: str | AnyPart, lifetime: Lifetime | None = None
+    ) -> Entry:
+        """Add a message at the front of the prompt, for this request."""
+        return self._prompt.prepend(role, *parts, lifetime=lifetime)
+
+    def append_to(
+        self, target: Target, *parts: str | AnyPart, lifetime: Lifetime | None = None
+    ) -> Entry:
+        """Add parts to a message of the prompt, for this request."""
+        return self._prompt.append_to(target, *parts, lifetime=lifetime)
+
+    def insert_before(
+        self,
+        target: Target,
+        role: Role | Message,
+        *parts: str | AnyPart,
+        lifetime: Lifetime | None = None,
+    ) -> Entry:
+        """Add a message before another one, for this request."""
+        return self._prompt.insert_before(target, role, *parts, lifetime=lifetime)
+
+    def insert_after(
+        self,
+        target: Target,
+        role: Role | Message,
+        *parts: str | AnyPart,
+        lifetime: Lifetime | None = None,
+    ) -> Entry:
+        """Add a message after another one, for this request."""
+        return self._prompt.insert_after(target, role, *parts, lifetime=lifetime)
+
+    def _say(self, event: Event) -> Entry:
+        if self._intent is not None:
+            raise UsageError(
+                f"the request of this turn left at position {self._intent.position}; "
+                "change the prompt before the turn is sent, or in the next turn"
+            )
+        self._start()
+        return self._journal.fact(Draft(event=event))[0][0]
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def send(self, run: Run[Any]) -> Any:
+        """Send the turn through a run function; its `Reply`, awaited if the function is async.
+
+        Whatever the function raises is recorded as the outcome and raised as it was.
+        Raises `StreamCut` when a streamed reply ended before it was done.
+        """
+        steps = self._send(run)
+        return run_async(steps) if run.is_async else run_sync(steps)
+
+    def stream(self, run: Run[Any]) -> Any:
+        """Send the turn and iterate over the deltas (`async for` if the function is async).
+
+        The reply is recorded when the iteration ends; it is `turn.reply` then. Leaving the loop
+        early records an interrupted reply.
+        """
+        steps = self._send(run)
+        if run.is_async:
+            return cast("AsyncIterator[Delta]", iterate_async(steps))
+        return cast("Iterator[Delta]", iterate_sync(steps))
+
+    reply: Reply | None = None
+    """The reply, once the turn has it."""
+
+    def build(self, transport: type[MessageTransport], **options: object) -> Request:
+        """Build this turn's request and record that it is sent. `transport.request(turn)` calls it.
+
+        Raises `UsageError` in a replay, where the SDK call that follows would be a real one.
+        """
+        if self._journal.serves():
+            raise UsageError(
+                "this turn is being replayed, and a request built here would be sent by your own "
+                "SDK call. Pair that call with its transport (@brute.run) and give it to "
+                "session.complete or turn.send: on a replay it is not entered"
+            )
+        return self._record_request(transport, options)[2]
+
+    def receive(self, transport: type[MessageTransport], result: object) -> Any:
+        """Record what your own SDK call returned: a reply, or a stream (consumed here).
+
+        Returns the `Reply`; awaited if the stream is an async one.
+        Raises `UsageError` if no request was built from this turn.
+        """
+        if self._intent is None or self._transport is not transport:
+            raise UsageError(
+                f"no {transport.__name__} request was built from this turn; write "
+                f"turn.receive({transport.__name__}, create(**{transport.__name__}.request(turn)))"
+            )
+        is_async = hasattr(result, "__anext__") or hasattr(result, "__aiter__")
+        steps = self._finish(self._exchange(self._intent, transport, lambda: result), is_async)
+        return run_async(steps) if is_async else run_sync(steps)
+
+    def _start(self) -> Entry:
+        if self._started is None:
+            self._started = self._unhurried(lambda: self._journal.fact(self._opening()))[0][0]
+            self._run_hooks()
+        return self._started
+
+    def _unhurried(self, say: Callable[[], T]) -> T:
+        """Say something built from all that is known; again, if only inputs came in meanwhile."""
+        for _ in range(RETRIES):
+            self.session.refresh()
+            try:
+                return say()
+            except Conflict:
+                if not self._journal.inputs_only():
+                    raise
+        return say()
+
+    def _opening(self) -> Draft:
+        return Draft(event=self.session.settings.changes_to(self.settings))
+
+    def _run_hooks(self) -> None:
+        for hook in self._hooks:
+            hook(self.hook(getattr(hook, "__name__", "hook")))
+
+    def _record_request(
+        self, transport: type[MessageTransport], options: Mapping[str, object]
+    ) -> tuple[Entry, bool, Request]:
+        if self._intent is not None:
+            raise UsageError("this turn was sent already; start another one with session.turn()")
+        if self._hooks:
+            self._start()
+        return self._unhurried(lambda: self._say_request(transport, options))
+
+    def _say_request(
+        self, transport: type[MessageTransport], options: Mapping[str, object]
+    ) -> tuple[Entry, bool, Request]:
+        # A turn without prompt changes and its request are one commit.
+        drafts = [self._opening()] if self._started is None else []
+        if self._journal.serves():  # the body is proven by the facts before it
+            request, sent = Request(), RequestSent(transport=transport.__name__, upto=-1)
+        else:
+            request = transport.render(self, **options)
+            upto = self.session.position + len(drafts)
+            sent = self._sent(transport, options, request, upto)
+        facts = self._journal.fact(*drafts, Draft(event=sent))
+        if drafts:
+            self._started = facts[0][0]
+        self._intent, served = facts[-1]
+        self._transport = transport
+        return self._intent, served, request
+
+    @staticmethod
+    def _sent(
+        transport: type[MessageTransport],
+        options: Mapping[str, object],
+        request: Request,
+        upto: int,
+    ) -> RequestSent:
+        items, settings = transport.items(request), transport.settings(request)
+        return RequestSent(
+            transport=transport.__name__,
+            version=transport.VERSION,
+            options=dict(options) or None,
+            upto=upto,
+            settings=digest(settings),
+            chain=digest(*items),
+            items=len(items),
+        )
+
+    def _send(self, run: Run[Any]) -> Steps[Reply]:
+        intent, served, request = self._record_request(run.transport, run.options)
+        outcome = self._journal.recorded(intent) if served else None
+        if outcome is not None:
+            return self._done(outcome, run.is_async)
+        if served:  # the process died between request and reply: ask again
+            request = run.transport.render(self, **run.options)
+            retried = RequestRetried(why="no outcome in the log")
+            self._journal.observe(Draft(event=retried, cause=intent.position))
+        steps = self._exchange(intent, run.transport, lambda: run(request))
+        return (yield from self._finish(steps, run.is_async))
+
+    def _finish(self, steps: Steps[Entry], is_async: bool) -> Steps[Reply]:
+        return self._done((yield from steps), is_async)
+
+    def _exchange(
+        self, intent: Entry, transport: type[MessageTransport], call: Callable[[], object]
+    ) -> Steps[Entry]:
+        """Make the call, read the reply or the stream, and record the one outcome."""
+        checkpoint = _Checkpoint(self.session, intent.position)
+        reader: StreamReader | None = None
+        stream: object = None
+        try:
+            result = yield Do(call)
+            stream = opened(result)
+            if stream is None:
+                event = received(transport.reply(result))
+            else:
+                reader = transport.stream()
+                while (chunk := (yield Next(stream))) is not END:
+                    for delta in reader.feed(chunk):
+                        yield Emit(delta)
+                    checkpoint.add(chunk)
+                event = received(reader.finish())
+        except BaseException as error:
+            self._journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
+            raise
+        finally:
+            _close(stream)
+        outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+        checkpoint.drop()
+        return outcome
+
+    def _done(self, outcome: Entry, is_async: bool) -> Reply:
+        event = outcome.event
+        where = self.session.id, outcome.position
+        if isinstance(event, RequestFailed):
+            raise RequestFailure(*where, event.error)
+        if isinstance(event, ReplyInterrupted):
+            raise StreamCut(*where, event.reason)
+        assert isinstance(event, ReplyReceived)
+        self.reply = Reply(
+            outcome.position,
+            event.message,
+            event.finish,
+            event.finish_raw,
+            event.usage,
+            self.session.calls.of(outcome.position),
+            is_async,
+        )
+        return self.reply
+
+    def __enter__(self) -> Turn:
+        self._start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """A request that was built here and never answered gets its outcome."""
+        if self._intent is not None and self.reply is None and not self._answered():
+            reason = error if error is not None else UsageError("the turn ended without receive()")
+            self._journal.outcome(
+                Draft(event=RequestFailed(error=failure_of(reason)), cause=self._intent.position)
+            )
+
+    def _answered(self) -> bool:
+        assert self._intent is not None
+        return self.session.requests.outcome_of(self._intent.position) is not None
+
+
+def received(reply: Received) -> ReplyReceived | ReplyInterrupted:
+    """The event that a transport's reply is."""
+    if reply.finish == "interrupted":
+        return ReplyInterrupted(
+            message=reply.message,
+            reason="the stream ended without a stop record",
+            usage=reply.usage,
+            response_id=reply.response_id,
+        )
+    return ReplyReceived(
+        message=reply.message,
+        finish=reply.finish,
+        finish_raw=reply.finish_raw,
+        usage=reply.usage,
+        response_id=reply.response_id,
+    )
+
+
+def failed(reader: StreamReader | None, error: BaseException) -> ReplyInterrupted | RequestFailed:
+    """The outcome of a request whose call or stream raised."""
+    failure = failure_of(error)
+    partial = reader.cut() if reader is not None else None
+    if partial is None or not partial.message.parts:
+        return RequestFailed(error=failure)
+    return ReplyInterrupted(
+        message=partial.message,
+        reason=_REASONS.get(failure.kind, "the stream broke"),
+        error=failure,
+        usage=partial.usage,
+        response_id=partial.response_id,
+    )
+
+
+_REASONS = {
+    "GeneratorExit": "the caller stopped reading",
+    "KeyboardInterrupt": "interrupted by the user",
+    "CancelledError": "the task was cancelled",
+}
+
+
+def opened(result: object) -> object | None:
+    """The stream in what a run function returned, or None when it is a whole reply.
+
+    An SDK's stream manager (`messages.stream(…)`) is entered.
+    """
+    if hasattr(result, "__next__") or hasattr(result, "__anext__"):
+        return result
+    if hasattr(result, "__enter__") and not hasattr(result, "__iter__"):
+        return cast(object, cast(Any, result).__enter__())
+    if isinstance(result, Awaitable) or not hasattr(result, "__aiter__"):
+        return None
+    return cast(object, cast(Any, result).__aiter__())
+
+
+def _close(stream: object) -> None:
+    close = getattr(stream, "close", None)
+    if close is not None and not hasattr(stream, "__anext__"):
+        close()
+
+
+class _Checkpoint:
+    """Keeps what has come of a streaming reply in a sibling stream of the session.
+
+    It is read only when the request never gets an outcome, and dropped when it does.
+    """
+
+    def __init__(self, session: Session, position: int) -> None:
+        self._session, self._position = session, position
+        self._frames: list[Any] = []
+        self._bytes, self._count = 0, 0
+        self._since = time.monotonic()
+
+    def add(self, chunk: object) -> None:
+        frame = MessageTransport.plain(chunk)
+        self._frames.append(frame)
+        self._bytes += len(str(frame))
+        due = time.monotonic() - self._since >= CHECKPOINT_SECONDS
+        if due or self._bytes >= CHECKPOINT_BYTES:
+            self._session._checkpoint(
+                self._position, self._count, StreamChunked(frames=tuple(self._frames))
+            )
+            self._frames, self._bytes, self._since = [], 0, time.monotonic()
+            self._count += 1
+
+    def drop(self) -> None:
+        if self._count:
+            self._session._drop_checkpoint(self._position)
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def digest(*values: object) -> str:
+    """A chain digest over values: 16 hex digits, the same in every process."""
+    state = hashlib.blake2b(digest_size=8)
+    for value in values:
+        try:
+            data = _encode(value)
+        except UnicodeEncodeError:  # a lone surrogate; the digest still has to name the body
+            data = repr(value).encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "big"))
+        state.update(data)
+    return state.hexdigest()
