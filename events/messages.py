@@ -107,6 +107,9 @@ class ToolCall(Part, tag="call", frozen=True, kw_only=True):
     kind: str = "function"
     """function, custom (`raw` is free text), computer, shell, …"""
     namespace: str | None = None
+    cut: bool = False
+    """The reply ended before this call was known to be whole (a cut stream, a length stop): it is
+    never run, and never sent back as a call that was made."""
 
     @classmethod
     def of(
@@ -129,6 +132,8 @@ class ToolCall(Part, tag="call", frozen=True, kw_only=True):
         return self._parsed()[1]
 
     def _parsed(self) -> tuple[JSONObject, str | None]:
+        if self.cut:
+            return {}, "the reply ended before this call was whole"
         if self.kind == "custom":
             return {"input": self.raw}, None
         return parse_arguments(self.raw)
