@@ -7,6 +7,7 @@ library's reply back into new events.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
         ToolResult,
         Usage,
     )
-    from brute.log import Log, open
+    from brute.log import Log, open  # noqa: A004 - the face's own name for it
     from brute.projections.usage import Price
     from brute.prompt import Prompt
     from brute.replies import (
@@ -179,8 +180,6 @@ def __getattr__(name: str) -> object:
     module = _HOME.get(name)
     if module is None:
         raise AttributeError(f"module 'brute' has no attribute {name!r}")
-    from importlib import import_module
-
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value

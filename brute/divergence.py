@@ -9,7 +9,7 @@ from brute.events.events import Event, UnknownEvent, tag_of
 Kind: TypeAlias = Literal["content", "settings", "order", "extra", "short"]
 
 
-class Divergence(BaseException):  # noqa: N818 - the glossary's word
+class Divergence(BaseException):
     """A replay does not do what the recording did.
 
     The one error outside `BruteError`, and no `Exception`: SDK retries, tool loops and
@@ -23,14 +23,15 @@ class Divergence(BaseException):  # noqa: N818 - the glossary's word
         self,
         kind: Kind,
         session: str,
-        position: int,
-        lane: str,
+        place: tuple[int, str],
         recorded: Event | UnknownEvent | None,
         now: Event | None,
+        *,
         field: str | None = None,
     ) -> None:
-        super().__init__(kind, session, position, lane, recorded, now, field)
-        self.kind, self.session, self.position, self.lane = kind, session, position, lane
+        super().__init__(kind, session, place, recorded, now)
+        self.kind, self.session = kind, session
+        self.position, self.lane = place
         self.recorded, self.now, self.field = recorded, now, field
 
     def __str__(self) -> str:

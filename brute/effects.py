@@ -39,6 +39,7 @@ class Run(Generic[R]):
         self.__doc__ = fn.__doc__
 
     def __call__(self, request: dict[str, Any]) -> R:
+        """Make the call."""
         return self.fn(request)
 
     def __repr__(self) -> str:
@@ -77,6 +78,7 @@ class Effect(Generic[P, R]):
         self.__wrapped__ = fn
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function, recorded when an agent function calls it."""
         session = CURRENT.get()
         if session is None:
             return self.fn(*args, **kwargs)

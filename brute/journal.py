@@ -127,10 +127,8 @@ class Live:
             new = list(self.log.read(self.session, after=self.last))
             self.entries.extend(new)
             for entry in new:
-                event = entry.event
-                if self.epoch is not None and isinstance(event, RunStarted):
-                    if event.epoch > self.epoch:
-                        self.fenced = Fenced(self.session, self.last, entry.position)
+                if self.epoch is not None and _epoch(entry) > self.epoch:
+                    self.fenced = Fenced(self.session, self.last, entry.position)
             return new
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
@@ -209,6 +207,10 @@ class Live:
         return self.epoch is None and isinstance(event, PromptAppended)
 
 
+def _epoch(entry: Entry) -> int:
+    return entry.event.epoch if isinstance(entry.event, RunStarted) else -1
+
+
 # Fields that are supplied from the recording rather than compared: how the request was built may
 # differ (another transport, another version), and a clock reading always does.
 SUPPLIED: dict[str, frozenset[str]] = {
@@ -230,7 +232,11 @@ class Served:
     """
 
     def __init__(
-        self, prefix: list[Entry], recording: Iterable[Entry], runs: frozenset[str], live: Live | None
+        self,
+        prefix: list[Entry],
+        recording: Iterable[Entry],
+        runs: frozenset[str],
+        live: Live | None,
     ) -> None:
         self.entries = prefix
         self.live = live
@@ -284,7 +290,7 @@ class Served:
     def _go_live(self, lane: str, drafts: Sequence[Draft]) -> list[tuple[Entry, bool]]:
         if self.live is None:
             last = self.entries[-1].position + 1 if self.entries else 0
-            raise self._diverge("extra", last, lane, None, drafts[0].event)
+            raise self._diverge("extra", (last, lane), None, drafts[0].event)
         said = self.live.fact(*drafts)
         if self.finished:
             self.is_live = True
@@ -297,23 +303,22 @@ class Served:
     def _compare(self, recorded: Entry, now: Event, lane: str) -> None:
         was = recorded.event
         if tag_of(was) != tag_of(now) or isinstance(was, UnknownEvent):
-            raise self._diverge("order", recorded.position, lane, was, now)
+            raise self._diverge("order", (recorded.position, lane), was, now)
         supplied = SUPPLIED.get(tag_of(now), frozenset())
         for field in now.__struct_fields__:
             if field not in supplied and getattr(was, field) != getattr(now, field):
                 kind: Kind = "settings" if tag_of(now) == "turn.started" else "content"
-                raise self._diverge(kind, recorded.position, lane, was, now, field)
+                raise self._diverge(kind, (recorded.position, lane), was, now, field)
 
     def _diverge(
         self,
         kind: Kind,
-        position: int,
-        lane: str,
+        place: tuple[int, str],
         recorded: Event | UnknownEvent | None,
         now: Event | None,
         field: str | None = None,
     ) -> Divergence:
-        self.diverged = Divergence(kind, self.session, position, lane, recorded, now, field)
+        self.diverged = Divergence(kind, self.session, place, recorded, now, field=field)
         return self.diverged
 
     def _see(self, entry: Entry) -> None:
@@ -339,7 +344,7 @@ class Served:
             with self.lock:
                 self._see(outcome)
         elif self.live is None:
-            raise self._diverge("short", intent.position, intent.lane, intent.event, None)
+            raise self._diverge("short", (intent.position, intent.lane), intent.event, None)
         return outcome
 
     def serves(self) -> bool:
@@ -349,7 +354,7 @@ class Served:
     def outcome(self, draft: Draft) -> Entry:
         """Append the outcome of an intent that had none when the recording ended."""
         if self.live is None:
-            raise self._diverge("extra", draft.cause or 0, LANE.get(), None, draft.event)
+            raise self._diverge("extra", (draft.cause or 0, LANE.get()), None, draft.event)
         entry = self.live.outcome(draft)
         if not self.is_live:
             self._see(entry)
@@ -377,4 +382,4 @@ class Served:
             raise self.diverged
         for lane, queue in self.lanes.items():
             if queue and self.live is None:
-                raise self._diverge("short", queue[0].position, lane, queue[0].event, None)
+                raise self._diverge("short", (queue[0].position, lane), queue[0].event, None)

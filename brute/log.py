@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from brute.events.entries import Entry
 from brute.events.errors import UnknownSession, UsageError
 from brute.events.events import SessionOpened
-from brute.events.log import Draft, EventLog, SessionInfo
+from brute.events.log import Draft, EventLog
+from brute.events.store.base import SessionInfo
 from brute.journal import Live
 from brute.session import Session
 from brute.tools import canonical
@@ -37,7 +39,7 @@ class Log:
         session = check_id(id) if id is not None else self.events.new_id()
         opened = SessionOpened(
             agent=agent,
-            cwd=os.getcwd(),
+            cwd=str(Path.cwd()),
             metadata=canonical(metadata) if metadata is not None else None,
         )
         return self._begin(session, opened)
@@ -129,7 +131,11 @@ def check_id(id: str) -> str:
 
     Raises `UsageError`.
     """
-    if not 0 < len(id) <= 200 or id == "last" or any(c in "@~/" or not c.isprintable() or c.isspace() for c in id):
+    if (
+        not 0 < len(id) <= 200
+        or id == "last"
+        or any(c in "@~/" or not c.isprintable() or c.isspace() for c in id)
+    ):
         raise UsageError(
             f"{id!r} cannot be a session id: give 1 to 200 visible characters, none of them "
             "a blank, '@', '~' or '/', and not the word 'last'"

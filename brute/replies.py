@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from brute.events.errors import BruteError
-from brute.events.events import Failure
+from brute.events.events import Failure, ReplyReceived
 from brute.events.messages import Finish, Message, Usage
 from brute.projections.calls import Call
 
@@ -14,22 +14,15 @@ class Reply:
     """One reply of a model."""
 
     def __init__(
-        self,
-        position: int,
-        message: Message,
-        finish: Finish,
-        finish_raw: str | None,
-        usage: Usage | None,
-        calls: Sequence[Call],
-        is_async: bool,
+        self, position: int, event: ReplyReceived, calls: Sequence[Call], *, is_async: bool = False
     ) -> None:
         self.position = position
         """Its position in the session."""
-        self.message = message
-        self.finish: Finish = finish
-        self.finish_raw = finish_raw
+        self.message: Message = event.message
+        self.finish: Finish = event.finish
+        self.finish_raw: str | None = event.finish_raw
         """The provider's own word for `finish`."""
-        self.usage = usage
+        self.usage: Usage | None = event.usage
         self.calls = list(calls)
         """The calls it asks for; empty for an interrupted reply, whose calls are never run."""
         self.is_async = is_async

@@ -15,7 +15,7 @@ from brute.events.entries import Entry
 from brute.events.errors import UsageError
 from brute.events.events import Failure, RunEnded, RunStarted
 from brute.events.log import Draft
-from brute.journal import LANE, Live, Served, new_run
+from brute.journal import LANE, Live, Served
 from brute.log import Log
 from brute.session import Session
 from brute.tools import canonical, failure_of
@@ -198,5 +198,3 @@ class _End:
                 self._live.append([Draft(event=ended)])
         if diverged is not None and error is not diverged:
             raise diverged
-
-

@@ -8,8 +8,7 @@ import os
 import random as _random
 import time
 import uuid as _uuid
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import msgspec
@@ -27,10 +26,7 @@ from brute.events.events import (
     ModelRef,
     NoteAdded,
     PromptAppended,
-    ReplyInterrupted,
     ReplyReceived,
-    RequestFailed,
-    Settings,
     StreamChunked,
     ToolCalled,
     ToolReturned,
@@ -39,6 +35,7 @@ from brute.events.events import (
 from brute.events.log import Draft
 from brute.events.messages import (
     AnyPart,
+    Finish,
     Message,
     Outcome,
     ResultPart,
@@ -165,11 +162,10 @@ class Session(View):
                 for index, part in enumerate(message.parts):
                     if isinstance(part, ToolCall):
                         open_calls.setdefault(part.id, []).append((position, index))
-                finish = "tool_calls" if message.tool_calls else "stop"
+                finish: Finish = "tool_calls" if message.tool_calls else "stop"
                 drafts.append(Draft(event=ReplyReceived(message=message, finish=finish)))
             elif (answered := _answers(message, open_calls)) is not None:
-                reply, part = answered
-                drafts.append(Draft(event=ToolCalled(reply=reply, part=part)))
+                drafts.append(Draft(event=ToolCalled(reply=answered[0], part=answered[1])))
                 drafts.append(Draft(event=_returned(message), cause=position))
             else:
                 drafts.append(Draft(event=PromptAppended(message=message)))
@@ -290,16 +286,15 @@ class Session(View):
         """Run the open calls of a reply (default: all open ones), each in a lane of its own.
 
         Sync: one after the other. Async (the reply came from an async run function, or a tool is
-        async, or `is_async` says so): at once, plain functions in threads. A tool's exception becomes its outcome.
+        async, or `is_async` says so): at once, plain functions in threads. A tool's exception
+        becomes its outcome.
         Returns the results, in call order; awaited in the async case.
         """
         self._offer(tools)
         open_calls = [c for c in (reply.calls if reply else self.calls.open) if c.outcome is None]
         functions = [self._tools.get(call.call.name) for call in open_calls]
         lanes = [self._child_lane() for _ in open_calls]
-        steps = [
-            self._run_call(call, fn) for call, fn in zip(open_calls, functions, strict=True)
-        ]
+        steps = [self._run_call(call, fn) for call, fn in zip(open_calls, functions, strict=True)]
         if is_async is None:
             is_async = (reply is not None and reply.is_async) or any(map(_is_async, functions))
         if is_async:
@@ -463,7 +458,7 @@ class Session(View):
         """A random generator whose seed is recorded, once a session handle."""
         if self._random is None:
             seed = self.value("random", lambda: _random.SystemRandom().getrandbits(53))
-            self._random = _random.Random(seed)  # noqa: S311 - for agents, not for secrets
+            self._random = _random.Random(seed)
         return self._random
 
     def env(self, name: str) -> str | None:

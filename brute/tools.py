@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast, get_type_hints
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -13,6 +14,8 @@ from brute.events.events import Failure, ToolSpec
 from brute.events.jsontext import dumps, loads
 from brute.events.jsontypes import JSON, JSONObject
 from brute.events.messages import Json, Media, Native, ResultPart, Text, ToolCall
+
+T = TypeVar("T")
 
 ToolFunction: TypeAlias = Callable[..., object]
 """A typed function; its name, docstring and annotations are what the model is told."""
@@ -82,18 +85,24 @@ def _arguments_struct(function: ToolFunction) -> type[msgspec.Struct]:
         if parameter.default is parameter.empty:
             fields.append((parameter.name, hint))
         else:
-            default = parameter.default
-            fields.append((parameter.name, hint, msgspec.field(default_factory=lambda d=default: d)))
+            default = partial(_same, parameter.default)
+            fields.append((parameter.name, hint, msgspec.field(default_factory=default)))
     struct = msgspec.defstruct(name, fields, kw_only=True)
     _structs[function] = struct
     return struct
+
+
+def _same(value: T) -> T:
+    return value
 
 
 def schema_of(function: ToolFunction) -> JSONObject:
     """The JSON schema of a function's parameters."""
     struct = _arguments_struct(function)
     try:
-        (schema,), components = msgspec.json.schema_components([struct])
+        (schema,), components = msgspec.json.schema_components(
+            [struct], ref_template="#/$defs/{name}"
+        )
     except TypeError as error:
         raise UsageError(f"tool {struct.__name__}: {error}") from error
     body = components.pop(struct.__name__, schema)
@@ -107,7 +116,7 @@ def schema_of(function: ToolFunction) -> JSONObject:
                 continue  # a default that JSON has no word for is not told
     if components:
         body["$defs"] = components
-    return cast(JSONObject, loads(dumps(body).replace("#/$defs/", "#/$defs/")))
+    return cast(JSONObject, body)
 
 
 def bind(function: ToolFunction, call: ToolCall) -> dict[str, Any]:

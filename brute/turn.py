@@ -308,13 +308,7 @@ class Turn:
             raise StreamCut(*where, event.reason)
         assert isinstance(event, ReplyReceived)
         self.reply = Reply(
-            outcome.position,
-            event.message,
-            event.finish,
-            event.finish_raw,
-            event.usage,
-            self.session.calls.of(outcome.position),
-            is_async,
+            outcome.position, event, self.session.calls.of(outcome.position), is_async=is_async
         )
         return self.reply
 
