@@ -122,6 +122,21 @@ class StoreFull(StoreError):
     """There is no room left; the append was rolled back whole."""
 
 
+class StoreBusy(StoreError):
+    """Another writer held the store for longer than the lock timeout; nothing was written."""
+
+
+class LogClosed(UsageError):
+    """The log was closed, or was opened in the process that this one was forked from."""
+
+    def __init__(self, where: str, found: str) -> None:
+        super().__init__(where, found)
+        self.where, self.found = where, found
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.found}; open the log again (brute.open) to go on"
+
+
 class CriticalUnknown(ReadOnly):
     """A newer version wrote an event this version must not ignore; the session is read-only."""
 

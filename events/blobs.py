@@ -1,0 +1,86 @@
+"""Large bytes of media parts: stored once by content hash, put back when read.
+
+A record whose media hold more than `LIMIT` bytes is stored with `blob="sha256:…"` in place of
+`data`. Whoever reads it finds `data` again and never sees the difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import msgspec
+
+from brute.events.entries import Record
+from brute.events.messages import Media, Value
+
+LIMIT = 4096
+"""Bytes that a media part may hold within its event."""
+
+MEDIA = b'"type":"media"'
+"""Stands in the state of every record that holds a media part this version knows."""
+
+REFERENCE = b'"blob":"sha256:'
+"""Stands in the state of every record that holds a reference."""
+
+_REFERENCES = re.compile(rb'"blob":"(sha256:[0-9a-f]{64})"')
+
+V = TypeVar("V", bound=Value)
+
+
+def hash_of(data: bytes) -> str:
+    """The name of the bytes: `sha256:` and 64 hex digits."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def references(state: bytes) -> list[str]:
+    """The hashes that a stored record refers to."""
+    if REFERENCE not in state:
+        return []
+    return [match.decode() for match in _REFERENCES.findall(state)]
+
+
+def take_out(record: Record) -> tuple[Record, dict[str, bytes]]:
+    """The record with references in place of large data, and the data by its hash."""
+    taken: dict[str, bytes] = {}
+
+    def change(media: Media) -> Media:
+        if media.data is None or len(media.data) <= LIMIT:
+            return media
+        name = hash_of(media.data)
+        taken[name] = bytes(media.data)
+        return msgspec.structs.replace(media, data=None, blob=name)
+
+    return _each_media(record, change), taken
+
+
+def put_back(record: Record, bytes_of: Callable[[str], bytes]) -> Record:
+    """The record with the data in place of references."""
+
+    def change(media: Media) -> Media:
+        if media.blob is None or media.data is not None:
+            return media
+        return msgspec.structs.replace(media, data=bytes_of(media.blob), blob=None)
+
+    return _each_media(record, change)
+
+
+def _each_media(value: V, change: Callable[[Media], Media]) -> V:
+    """`value` with every media part changed; itself where nothing changed."""
+    if isinstance(value, Media):
+        return cast(V, change(value))
+    changed: dict[str, object] = {}
+    for field in value.__struct_fields__:
+        old: object = getattr(value, field)
+        if isinstance(old, Value):
+            new: object = _each_media(old, change)
+        elif isinstance(old, tuple):
+            items = cast("tuple[object, ...]", old)
+            new = tuple(_each_media(v, change) if isinstance(v, Value) else v for v in items)
+        else:
+            continue
+        if new is not old and new != old:
+            changed[field] = new
+    return msgspec.structs.replace(value, **changed) if changed else value

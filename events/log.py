@@ -1,0 +1,716 @@
+"""The log: sessions of events, appended under an expected position and read at any.
+
+`EventLog` turns events into rows and rows into entries; what keeps the rows is a store
+(`brute.events.store`). Reading and appending are the hot paths of Brute; what is unusual (unknown
+content, large bytes, critical events, conflicts) is kept off them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TypeAlias, cast
+
+import msgspec
+
+from brute.events import blobs, codec
+from brute.events.blobs import references
+from brute.events.entries import Entry, Record
+from brute.events.errors import (
+    Conflict,
+    CorruptStore,
+    CriticalUnknown,
+    UnknownPosition,
+    UnknownSession,
+    UsageError,
+)
+from brute.events.events import EVENTS, TAGS, Event, Link, SessionOpened, tag_of
+from brute.events.ids import append_ids, check_session_id, check_sibling, is_sibling, new_id
+from brute.events.store import open_store
+from brute.events.store.base import (
+    PLAIN,
+    Cells,
+    Commit,
+    Opening,
+    Options,
+    SessionInfo,
+    Store,
+    Synchronous,
+)
+
+CHUNK = 1000
+"""Rows fetched at a time: no statement stays open between two entries, so a slow reader holds no
+snapshot, and a session of any length is read in constant memory."""
+
+END = 2**62
+"""Above every position."""
+
+PAUSE = 0.05
+"""Seconds after which a follower looks whether it should stop."""
+
+State: TypeAlias = tuple[str, int, str, bytes]
+"""One stored row: the session it is stored under, position, topic (the event's tag), state."""
+
+Lineage: TypeAlias = tuple[tuple[str, int], ...]
+"""The streams that a session's entries lie in, newest first, each with its first position."""
+
+Segment: TypeAlias = tuple[str, int, int]
+"""A stream, and the first and last position to be read in it."""
+
+_record: Callable[..., Record] = Record  # its fields are typed by what the codec reads back
+_decode = msgspec.json.Decoder(Record).decode
+_encode = codec.encode
+_MEDIA = blobs.MEDIA
+_REFERENCE = blobs.REFERENCE
+_LINEAGES = 10_000
+_FEW = 50
+
+
+class Draft(msgspec.Struct, frozen=True, gc=False):
+    """An event about to be appended, with what its envelope says beside the log's own words."""
+
+    event: Event
+    cause: int | None = None
+    """The position of the intent that this outcome answers."""
+    lane: str = "/"
+    run: str | None = None
+    place: str | None = None
+    critical: bool = False
+
+
+class Notice(Entry, frozen=True, gc=False):
+    """An entry that `EventLog.follow` met in the order of commits."""
+
+    id: int = 0
+    """Its place in that order; `follow(after=id)` goes on behind it."""
+
+
+def milliseconds() -> int:
+    """The time now, in milliseconds since 1970 (UTC)."""
+    return time.time_ns() // 1_000_000
+
+
+class EventLog:
+    """All sessions in one store. Threads may share it; each process opens its own."""
+
+    new_id = staticmethod(new_id)
+
+    def __init__(self, store: Store, *, clock: Callable[[], int] = milliseconds) -> None:
+        self._store = store
+        self._clock = clock
+        self._append_ids = append_ids()
+        self._lineages: dict[str, Lineage] = {}
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        synchronous: Synchronous = "FULL",
+        read_only: bool = False,
+        create: bool = True,
+        lock_timeout: float = 30.0,
+        clock: Callable[[], int] = milliseconds,
+    ) -> EventLog:
+        """Open the log at `url`: a path, `sqlite:///PATH` or `:memory:`.
+
+        With `synchronous="NORMAL"` a power cut may take the last commits. `lock_timeout`:
+        seconds to wait for another writer. `clock`: gives milliseconds since 1970.
+
+        Raises `UsageError` for a URL that no store answers to, `CorruptStore` for a file that is
+        no log, `StoreError` for one that cannot be opened.
+        """
+        options = Options(
+            synchronous=synchronous,
+            read_only=read_only,
+            create=create,
+            lock_timeout=lock_timeout,
+        )
+        return cls(open_store(url, options), clock=clock)
+
+    @property
+    def where(self) -> str:
+        """The name of the store, as errors give it."""
+        return self._store.where
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every append is refused."""
+        return self._store.read_only
+
+    def close(self) -> None:
+        """Let go of the store. What was appended is in it already; closing twice is fine."""
+        self._store.close()
+
+    def __enter__(self) -> EventLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft | Event],
+        *,
+        expect: int,
+        append_id: str | None = None,
+    ) -> list[Entry]:
+        """Append events in one transaction; they are durable when this returns.
+
+        `expect` is the last position the writer knows, -1 for a new session. `append_id` names
+        the commit: appending it again gives the entries that are there already.
+
+        Raises `Conflict` if the session does not end at `expect`, `UnknownSession`,
+        `EncodingError` for what JSON has no word for, `CriticalUnknown`, `ReadOnly`, `StoreFull`
+        or `StoreBusy`; nothing is written then.
+        """
+        if not drafts:
+            raise UsageError(f"{session}: nothing to append; give at least one event")
+        name = append_id or next(self._append_ids)
+        first: str | None = name
+        at = self._clock()
+        position = expect
+        odd = expect < 0 or "~" in session
+        cells: Cells = []
+        entries: list[Entry] = []
+        for draft in drafts:
+            if type(draft) is Draft:
+                record = _record(
+                    at=at,
+                    append_id=first,
+                    event=draft.event,
+                    run=draft.run,
+                    lane=draft.lane,
+                    cause=draft.cause,
+                    place=draft.place,
+                    critical=draft.critical,
+                )
+            else:
+                record = _record(at=at, append_id=first, event=draft)
+            first = None
+            position += 1
+            tag = TAGS.get(type(record.event))
+            if tag is None:
+                raise _no_event(session, position, record.event)
+            state = _encode(record)
+            if record.critical or _MEDIA in state or tag == "session.opened":
+                odd = True
+            cells += (session, position, tag, state)
+            entries.append(Entry(session, position, record))
+        if odd:
+            if is_sibling(session):
+                return self._append_sibling(session, expect, cells, entries)
+            large = self._take_out(session, cells, entries)
+            return self._append_rare(session, expect, cells, entries, large)
+        if self._store.commit(session, expect, cells, position, at):
+            return entries
+        return self._append_again(session, expect, cells, entries, PLAIN)
+
+    def _append_sibling(
+        self, stream: str, expect: int, cells: Cells, entries: list[Entry]
+    ) -> list[Entry]:
+        check_sibling(stream)
+        if self._store.append_sibling(stream, expect, cells):
+            return entries
+        raise Conflict(stream, expect, self._store.last(stream))
+
+    def _append_rare(
+        self,
+        session: str,
+        expect: int,
+        cells: Cells,
+        entries: list[Entry],
+        large: dict[str, bytes],
+    ) -> list[Entry]:
+        """Append what may begin a session, be critical or have large bytes beside it."""
+        if not entries:
+            raise UsageError(f"{session}: nothing to append; give at least one event")
+        if expect < -1:
+            raise UsageError(f"{session}: {expect} is no position; -1 begins a session")
+        records = [entry.record for entry in entries]
+        extra = Commit(
+            opening=self._opening(session, expect, records[0]),
+            critical=self._critical(session, expect, records),
+            blobs=large or None,
+        )
+        if self._store.commit(
+            session, expect, cells, entries[-1].position, records[-1].at, extra=extra
+        ):
+            return entries
+        return self._append_again(session, expect, cells, entries, extra)
+
+    def _append_again(
+        self, session: str, expect: int, cells: Cells, entries: list[Entry], extra: Commit
+    ) -> list[Entry]:
+        """The store refused: find the commit already there, or raise what stands in its way."""
+        last, at = entries[-1].position, entries[-1].at
+        while True:
+            info = self.info(session)
+            there = list(self.read(session, after=expect, upto=last)) if expect < info.last else []
+            if len(there) == len(entries) and there[0].append_id == entries[0].append_id:
+                return there
+            if info.last != expect or extra.opening is not None:
+                raise Conflict(session, expect, info.last)
+            for tag, position in info.critical.items():
+                if tag not in EVENTS:
+                    raise CriticalUnknown(f"{session}@{position}", tag)
+            extra = msgspec.structs.replace(extra, despite_critical=True)
+            if self._store.commit(session, expect, cells, last, at, extra=extra):
+                return entries
+
+    def _opening(self, session: str, expect: int, first: Record) -> Opening | None:
+        """What the session's row says of its beginning; None if it has begun already."""
+        link = _fork_link(first, expect)
+        if expect >= 0 and link is None:
+            return None
+        check_session_id(session)
+        parent = self._parent(link, expect)
+        event = first.event
+        if not isinstance(event, SessionOpened):
+            return Opening(created=first.at)
+        title = (event.metadata or {}).get("title")
+        link = event.link or Link(kind="import")
+        return Opening(
+            created=first.at,
+            link=link.kind if event.link else None,
+            parent=link.session,
+            parent_position=link.position,
+            agent=event.agent or (parent.agent if parent else None),
+            title=title if isinstance(title, str) else None,
+        )
+
+    def _parent(self, link: Link | None, at: int) -> SessionInfo | None:
+        if link is None or link.session is None:
+            return None
+        parent = self.info(link.session)
+        if not 0 <= at <= parent.last:
+            raise UnknownPosition(parent.id, at, parent.last)
+        return parent
+
+    def _critical(
+        self, session: str, expect: int, records: Sequence[Record]
+    ) -> dict[str, int] | None:
+        """All critical tags of the session with these records; None: they add none."""
+        added: dict[str, int] = {}
+        for position, record in enumerate(records, expect + 1):
+            if record.critical:
+                added.setdefault(tag_of(record.event), position)
+        parent = self._parent(_fork_link(records[0], expect), expect)
+        if parent is not None:  # what was critical before the fork stays critical in it
+            before = {tag: at for tag, at in parent.critical.items() if at <= expect}
+        elif added and (info := self._store.session(session)):
+            before = info.critical
+        else:
+            before = {}
+        return {**added, **before} or None
+
+    def _take_out(self, session: str, cells: Cells, entries: Sequence[Entry]) -> dict[str, bytes]:
+        """Put references in place of large bytes, in `cells`; the bytes by their hash."""
+        taken: dict[str, bytes] = {}
+        for cell, entry in zip(range(3, len(cells), 4), entries, strict=True):
+            smaller, found = blobs.take_out(entry.record)
+            if found:
+                taken.update(found)
+                cells[cell] = _encode(smaller)
+            self._check_references(session, cast(bytes, cells[cell]), taken)
+        return taken
+
+    def _check_references(self, session: str, state: bytes, given: Mapping[str, bytes]) -> None:
+        for name in references(state):
+            if name not in given and self._store.blob(name) is None:
+                raise UsageError(
+                    f"{session}: a media part refers to {name}, which this log does not hold; "
+                    "append it with its data"
+                )
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def read(self, session: str, *, after: int = -1, upto: int | None = None) -> Iterator[Entry]:
+        """The entries with positions above `after`, to the end or to `upto` (included).
+
+        A fork's entries before the fork are its parent's. Raises `UnknownSession`; positions
+        that do not exist (yet) are left out.
+        """
+        return self._read(session, self._segments(session, after, upto))
+
+    def _read(self, session: str, segments: Iterable[Segment]) -> Iterator[Entry]:
+        store = self._store
+        torn = False
+        for stream, start, high in segments:
+            low = start
+            rows = store.states(stream, low, high, CHUNK)
+            if torn:
+                raise _missing(self.where, session, low - 1)
+            while rows:
+                if rows[0][0] != low or rows[-1][0] - low != len(rows) - 1:
+                    raise _missing(self.where, stream, low)
+                large = len(rows) < _FEW or store.has_blobs()
+                for position, state in rows:
+                    try:
+                        record = _decode(state)
+                    except (msgspec.DecodeError, RecursionError):
+                        yield self._unusual(session, stream, position, state)
+                        continue
+                    if large and _REFERENCE in state:
+                        yield self._unusual(session, stream, position, state)
+                    else:
+                        yield Entry(session, position, record)
+                low = rows[-1][0] + 1
+                rows = store.states(stream, low, high, CHUNK) if len(rows) == CHUNK else []
+            torn = low <= high
+
+    def read_back(
+        self, session: str, *, before: int | None = None, after: int = -1
+    ) -> Iterator[Entry]:
+        """The entries with positions below `before` (default: all) and above `after`, newest first.
+
+        Raises `UnknownSession`.
+        """
+        upto = None if before is None else before - 1
+        return self._read_back(session, self._segments(session, after, upto)[::-1])
+
+    def _read_back(self, session: str, segments: Iterable[Segment]) -> Iterator[Entry]:
+        limit = 32  # whoever reads backwards mostly wants the last few
+        for stream, low, end in segments:
+            high = end
+            rows = self._store.states_back(stream, low, high, limit)
+            while rows:
+                for position, state in rows:
+                    yield self._entry(session, stream, position, state)
+                high = rows[-1][0] - 1
+                limit = min(2 * limit, CHUNK)
+                rows = self._store.states_back(stream, low, high, limit) if low <= high else []
+
+    def entry(self, session: str, position: int) -> Entry:
+        """The entry at `position`. Raises `UnknownSession` and `UnknownPosition`."""
+        for stream, low, high in self._segments(session, position - 1, position):
+            for found, state in self._store.states(stream, low, high, 1):
+                return self._entry(session, stream, found, state)
+        raise UnknownPosition(session, position, self.last(session))
+
+    def last(self, session: str) -> int:
+        """The last position of the session. Raises `UnknownSession`.
+
+        Of a sibling stream, which comes and goes: -1 if there is none.
+        """
+        if is_sibling(session):
+            return self._store.last(session)
+        return self.info(session).last
+
+    def _entry(self, session: str, stream: str, position: int, state: bytes) -> Entry:
+        try:
+            record = _decode(state)
+        except (msgspec.DecodeError, RecursionError):
+            return self._unusual(session, stream, position, state)
+        if _REFERENCE in state:
+            return self._unusual(session, stream, position, state)
+        return Entry(session, position, record)
+
+    def _unusual(self, session: str, stream: str, position: int, state: bytes) -> Entry:
+        """An entry with content this version does not know, escapes, or large bytes."""
+        rows = self._store.topics(stream, position, position, 1)
+        topic = rows[0][1] if rows else ""
+        record, raw = codec.decode(topic, state, f"{self.where}: {stream}@{position}")
+        if _REFERENCE in state:
+            record = blobs.put_back(record, self.blob)
+        return Entry(session, position, record, raw)
+
+    # -- sessions ----------------------------------------------------------------------------
+
+    def info(self, session: str) -> SessionInfo:
+        """What the list of sessions says of this one. Raises `UnknownSession`."""
+        try:
+            info = self._store.session(session)
+        except UnicodeEncodeError:  # a lone surrogate; no id has one
+            info = None
+        if info is None:
+            raise UnknownSession(session)
+        return info
+
+    def sessions(
+        self, *, limit: int | None = None, before: SessionInfo | None = None
+    ) -> Iterator[SessionInfo]:
+        """The sessions, the one with the newest event first; `before`: those behind that one."""
+        order = before.order if before else None
+        left = END if limit is None else limit
+        while left > 0:
+            page = self._store.sessions(order, min(left, CHUNK))
+            yield from page
+            if not page:
+                return
+            order, left = page[-1].order, left - len(page)
+
+    def find(self, address: str) -> str:
+        """The id of the session that `address` means.
+
+        An address is an id, the beginning or end of exactly one, or `last` for the session with
+        the newest event. Raises `UnknownSession` with the ids that fit.
+        """
+        if address == "last":
+            for info in self._store.sessions(None, 1):
+                return info.id
+            raise UnknownSession(address)
+        try:
+            if self._store.session(address) is not None:
+                return address
+            found = self._store.matching(address, 100) if address else []
+        except UnicodeEncodeError:
+            found = []
+        if len(found) == 1:
+            return found[0]
+        raise UnknownSession(address, tuple(found))
+
+    def fork(
+        self,
+        session: str,
+        at: int,
+        *,
+        event: SessionOpened | None = None,
+        id: str | None = None,
+    ) -> str:
+        """Begin a session that shares the entries of `session` up to position `at` (included).
+
+        Nothing is copied; the first event of its own stands at `at + 1`. Returns its id. Raises
+        `UnknownSession`, `UnknownPosition`, and `Conflict` if there is a session `id` already.
+        """
+        link = Link(kind="fork", session=session, position=at)
+        opened = msgspec.structs.replace(event or SessionOpened(), link=link)
+        child = id or new_id()
+        last = self.last(session)
+        if not 0 <= at <= last:
+            raise UnknownPosition(session, at, last)
+        self.append(child, [opened], expect=at)
+        return child
+
+    def _segments(self, session: str, after: int, upto: int | None) -> list[Segment]:
+        """Where the entries above `after` up to `upto` lie, oldest first."""
+        lineage = self._lineages.get(session) or self._lineage(session)
+        low, high = max(after + 1, 0), END if upto is None else min(upto, END)
+        segments: list[Segment] = []
+        for stream, start in lineage:
+            if high >= start and low <= high:
+                segments.append((stream, max(low, start), high))
+            high = min(high, start - 1)
+        return segments[::-1]
+
+    def _lineage(self, session: str) -> Lineage:
+        """Follow the forks back. A lineage never changes, so it is remembered."""
+        if is_sibling(session):
+            return ((session, 0),)
+        lineage: list[tuple[str, int]] = []
+        info = self.info(session)
+        end = END
+        while True:
+            if info.start <= end:
+                lineage.append((info.id, info.start))
+            if info.link != "fork" or info.parent is None or info.parent_position is None:
+                break
+            end = min(end, info.parent_position)
+            info = self.info(info.parent)
+        if len(self._lineages) >= _LINEAGES:
+            self._lineages.clear()
+        self._lineages[session] = tuple(lineage)
+        return self._lineages[session]
+
+    # -- following ---------------------------------------------------------------------------
+
+    def follow(
+        self,
+        session: str | None = None,
+        *,
+        after: int = -1,
+        stop: threading.Event | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Entry]:
+        """The entries above `after`, then each new one as it is committed, by any process.
+
+        Without a session: the entries of all sessions in the order of commits, as `Notice`s;
+        `after` is then the `id` of one (-1: from the beginning; `log.head()`: from now on).
+
+        Ends when `stop` is set (noticed within 50 ms), when nothing came for `timeout` seconds,
+        or when the log is closed. Raises `UnknownSession`.
+        """
+        return self._follow(self._tail(session, after), stop, timeout)
+
+    def _follow(
+        self,
+        more: Callable[[], list[Entry]],
+        stop: threading.Event | None,
+        timeout: float | None,
+    ) -> Iterator[Entry]:
+        watch = self._store.watch()
+        try:
+            quiet = time.monotonic()
+            while not (stop is not None and stop.is_set()):
+                if watch.wait(PAUSE if timeout is None else min(PAUSE, timeout)):
+                    while found := more():
+                        yield from found
+                        quiet = time.monotonic()
+                if timeout is not None and time.monotonic() - quiet >= timeout:
+                    return
+                if self._store.closed:
+                    return
+        finally:
+            watch.close()
+
+    async def afollow(
+        self,
+        session: str | None = None,
+        *,
+        after: int = -1,
+        timeout: float | None = None,  # noqa: ASYNC109 - it means quiet time, as in `follow`
+    ) -> AsyncIterator[Entry]:
+        """`follow` for an event loop: it is never blocked for longer than one fetch takes."""
+        more = self._tail(session, after)
+        watch = self._store.watch()
+        try:
+            quiet = time.monotonic()
+            while not self._store.closed:
+                if watch.changed():
+                    while found := await asyncio.to_thread(more):
+                        for entry in found:
+                            yield entry
+                        quiet = time.monotonic()
+                if timeout is not None and time.monotonic() - quiet >= timeout:
+                    return
+                await asyncio.sleep(PAUSE / 2)
+        finally:
+            watch.close()
+
+    def head(self) -> int:
+        """The `id` of the newest entry in the order of commits; 0 in an empty log."""
+        return self._store.head()
+
+    def _tail(self, session: str | None, after: int) -> Callable[[], list[Entry]]:
+        """A function that gives the next entries, at most a chunk; an empty list: none yet."""
+        if session is not None:
+            self._segments(session, -1, None)
+        place = min(after, END)
+
+        def of_session() -> list[Entry]:
+            nonlocal place
+            assert session is not None
+            segments = self._segments(session, place, place + CHUNK)
+            found = list(self._read(session, segments))
+            place = found[-1].position if found else place
+            return found
+
+        def of_all() -> list[Entry]:
+            nonlocal place
+            found: list[Entry] = []
+            while not found and (rows := self._store.notifications(place, CHUNK)):
+                for number, stream, position, _, state in rows:
+                    if not is_sibling(stream):
+                        entry = self._entry(stream, stream, position, state)
+                        found.append(Notice(stream, position, entry.record, entry.raw, number))
+                place = rows[-1][0]
+            return found
+
+        return of_all if session is None else of_session
+
+    # -- rows and bytes as they are stored -----------------------------------------------------
+
+    def states(self, session: str, *, after: int = -1, upto: int | None = None) -> Iterator[State]:
+        """The rows behind `read`, byte for byte; large media are references (see `blobs`)."""
+        return self._states(self._segments(session, after, upto))
+
+    def _states(self, segments: Iterable[Segment]) -> Iterator[State]:
+        for stream, start, high in segments:
+            low = start
+            while rows := self._store.topics(stream, low, high, CHUNK):
+                for position, topic, state in rows:
+                    yield stream, position, topic, state
+                low = rows[-1][0] + 1
+
+    def import_states(
+        self,
+        session: str,
+        rows: Iterable[tuple[int, str, bytes]],
+        *,
+        expect: int,
+        blobs: Mapping[str, bytes] | None = None,
+    ) -> int:
+        """Append rows as another log gave them (`states`), byte for byte, in one transaction.
+
+        `blobs` holds the large bytes they refer to, by hash. Returns the last position. Raises
+        what `append` raises, `CorruptStore` for a state that is no record, and `UsageError` for
+        a position out of order or bytes that are missing or not those of their hash.
+        """
+        given = blobs or {}
+        cells: Cells = []
+        entries: list[Entry] = []
+        large: dict[str, bytes] = {}
+        for position, (found, topic, state) in enumerate(rows, expect + 1):
+            if found != position:
+                raise UsageError(f"{session}@{position}: the row to import says position {found}")
+            record, raw = codec.decode(topic, state, f"the row for {session}@{position}")
+            if tag_of(record.event) != topic:
+                raise UsageError(f"{session}@{position}: the topic {topic!r} is not its event's")
+            self._check_references(session, state, given)
+            large.update((name, given[name]) for name in references(state) if name in given)
+            cells += (session, position, topic, state)
+            entries.append(Entry(session, position, record, raw))
+        _check_hashes(session, large)
+        self._append_rare(session, expect, cells, entries, large)
+        return expect + len(entries)
+
+    def blob(self, hash: str) -> bytes:
+        """Large bytes by their content hash, `sha256:…`. Raises `CorruptStore` if they are gone."""
+        data = self._store.blob(hash)
+        if data is None:
+            raise CorruptStore(self.where, f"the bytes {hash} are missing", "restore a backup")
+        return data
+
+    def blobs(self, session: str) -> Iterator[tuple[str, bytes]]:
+        """The large bytes that the rows of the session refer to, each once, with their hash."""
+        seen: set[str] = set()
+        for _, _, _, state in self.states(session):
+            for name in references(state):
+                if name not in seen:
+                    seen.add(name)
+                    yield name, self.blob(name)
+
+    def drop(self, stream: str) -> None:
+        """Delete a sibling stream (`SESSION~POSITION`). Entries of a session are never deleted."""
+        check_sibling(stream)
+        self._store.drop(stream)
+
+
+def _fork_link(first: Record, expect: int) -> Link | None:
+    """The link of a record that begins a fork behind position `expect`."""
+    link = first.event.link if isinstance(first.event, SessionOpened) else None
+    forks = link is not None and link.kind == "fork" and link.session is not None
+    return link if forks and link is not None and link.position == expect else None
+
+
+def _no_event(session: str, position: int, found: object) -> UsageError:
+    return UsageError(
+        f"{session}@{position}: a {type(found).__name__} cannot be appended; give an event of "
+        "brute.events.events, or a Draft of one"
+    )
+
+
+def _missing(where: str, stream: str, position: int) -> CorruptStore:
+    return CorruptStore(
+        where,
+        f"{stream}: entries from position {position} on are missing",
+        "restore the file from a backup, or read up to the position before it",
+    )
+
+
+def _check_hashes(session: str, large: Mapping[str, bytes]) -> None:
+    for name, data in large.items():
+        if blobs.hash_of(data) != name:
+            raise UsageError(f"{session}: the bytes given as {name} have another hash")

@@ -1,0 +1,172 @@
+"""The tables of the SQLite store, and the checks before a file is taken for a log."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+from brute.events.errors import CorruptStore, StoreError
+from brute.events.store.base import Options
+from brute.events.store.sqlite_errors import translated
+
+APPLICATION_ID = 0x42525554
+"""`BRUT`, in the file's header: https://sqlite.org/fileformat2.html#application_id"""
+
+LAYOUT = 1
+"""Raised when an older version must not write into the file any more."""
+
+TABLES = (
+    """CREATE TABLE stored_events (
+  originator_id TEXT NOT NULL,
+  originator_version INTEGER NOT NULL,
+  topic TEXT NOT NULL,
+  state BLOB NOT NULL,
+  notification_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  UNIQUE (originator_id, originator_version)
+)""",
+    """CREATE TABLE sessions (
+  id TEXT PRIMARY KEY,
+  created INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  newest INTEGER NOT NULL,
+  link TEXT,
+  parent TEXT,
+  parent_position INTEGER,
+  agent TEXT,
+  title TEXT,
+  critical TEXT
+) WITHOUT ROWID""",
+    "CREATE INDEX sessions_newest ON sessions (newest)",
+    "CREATE TABLE blobs (hash TEXT NOT NULL UNIQUE, data BLOB NOT NULL)",
+)
+
+_NAMES = {"stored_events", "sessions", "blobs"}
+_COLUMNS = ["originator_id", "originator_version", "topic", "state", "notification_id"]
+
+
+def check_path(path: str, options: Options) -> Options:
+    """The options that fit what is at `path`: read-only where it cannot be written.
+
+    Raises `StoreError` where no log can be.
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise StoreError(path, "this is a folder", "give the path of a file in it")
+    if not file.parent.is_dir():
+        raise StoreError(path, f"there is no folder {str(file.parent)!r}", "make it first")
+    if not file.exists():
+        if options.read_only or not options.create:
+            raise StoreError(path, "there is no such file", "look at the path, or let it be made")
+        if not os.access(file.parent, os.W_OK):
+            raise translated(_cannot_write(), path)
+        return options
+    beside = os.access(file.parent, os.W_OK) or Path(f"{path}-wal").exists()
+    if not (os.access(file, os.W_OK) and beside):
+        return replace(options, read_only=True)
+    return options
+
+
+def _cannot_write() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("attempt to write a readonly database")
+    error.sqlite_errorcode = sqlite3.SQLITE_READONLY
+    return error
+
+
+def uri_of(path: str, options: Options) -> str:
+    """SQLite's URI for the file."""
+    file = Path(path).absolute()
+    uri = "file:" + quote(os.fsencode(file))
+    if not options.read_only:
+        return f"{uri}?mode=rwc"
+    # Beside a WAL file SQLite keeps a -shm file; where it cannot make one and nobody writes, the
+    # file does not change while it is open.
+    frozen = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
+    return f"{uri}?mode=ro&immutable=1" if frozen else f"{uri}?mode=ro"
+
+
+def prepare(connect: Callable[[], sqlite3.Connection], where: str, options: Options) -> None:
+    """Make sure that a log is behind `connect`; make one in an empty file.
+
+    Two processes may do this at once on one new file, and SQLite's busy timeout does not cover
+    the switch to WAL, so all of it is tried again until the lock timeout is over.
+    """
+    deadline = time.monotonic() + options.lock_timeout
+    while True:
+        try:
+            connection = connect()
+            try:
+                return _prepare(connection, where, options)
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not busy or time.monotonic() > deadline:
+                raise translated(error, where) from error
+        time.sleep(random.uniform(0.005, 0.05))
+
+
+def _prepare(connection: sqlite3.Connection, where: str, options: Options) -> None:
+    state = _recognise(connection, where)
+    if state == "ours":
+        if not options.read_only:
+            connection.execute("PRAGMA journal_mode=WAL")  # a copy by VACUUM INTO is not in WAL
+        return
+    if options.read_only or (state == "empty" and not options.create):
+        raise CorruptStore(where, "there is no log in this file", "give the path of a log")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    state = _recognise(connection, where)  # again, now that nobody else can make it
+    if state == "empty":
+        create(connection)
+    elif state == "reloaded":
+        _sign(connection)
+    connection.execute("COMMIT")
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables."""
+    for statement in TABLES:
+        connection.execute(statement)
+    _sign(connection)
+
+
+def _sign(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={LAYOUT}")
+
+
+def _recognise(connection: sqlite3.Connection, where: str) -> str:
+    """`ours`, `empty`, or `reloaded`: ours from a dump, which does not keep the header's ids.
+
+    Raises `CorruptStore` for a database of another program, `StoreError` for a newer layout.
+    """
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    query = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'"
+    tables = {name for (name,) in connection.execute(query)}
+    if application == APPLICATION_ID and version > LAYOUT:
+        raise StoreError(
+            where,
+            f"the log was written by a newer version (layout {version}; this one knows {LAYOUT})",
+            "upgrade brute-log",
+        )
+    if not tables and application in (0, APPLICATION_ID):
+        return "empty"
+    if tables >= _NAMES:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(stored_events)")]
+        if columns == _COLUMNS and application in (0, APPLICATION_ID):
+            return "ours" if application else "reloaded"
+    some = ", ".join(sorted(tables)[:5])
+    raise CorruptStore(
+        where,
+        f"the database holds something else than a log (tables: {some})",
+        "give another path; nothing was written into this one",
+    )
