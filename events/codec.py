@@ -1,257 +1,502 @@
-"""Records to bytes and back, losing nothing.
+r"""Records to bytes and back, losing nothing.
 
-The fast path is one strict decode of the tagged union. Where it fails, a walk driven by the
-structs themselves keeps what this version does not know: an unknown part becomes `Foreign`, an
-unknown field goes to its struct's reserved slot (`~`), an unknown event becomes `UnknownEvent`,
-and the stored bytes stay with the entry and are what is written back.
+The fast path is msgspec over the tagged union: one encode and one decode when a record is
+written, one strict decode when it is read. `encode` looks at what it would read back before it
+answers, so whatever it accepts comes back equal; the rest is refused with a JSON pointer.
+
+Where the strict decode fails, a walk driven by the structs themselves keeps what this version does
+not know: an unknown part becomes `Foreign`, an unknown field goes to its struct's slot (`~`), an
+event that cannot be understood becomes `UnknownEvent`, and the stored bytes stay with the entry
+and are what is written back.
+
+Two things stand in the bytes that no struct shows. `~` holds, at any level, the fields that a
+newer version wrote and that an older one carried along; whoever knows them lifts them out again.
+`escaped` in the envelope says that the texts of the record (keys too, and texts in what is kept
+verbatim) hold UTF-16 code units that UTF-8 has no bytes for, each as U+001A and four hex digits;
+U+001A itself is escaped in the same way.
 """
 
 from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from brute.events.entries import Record
 from brute.events.errors import CorruptStore, EncodingError
 from brute.events.events import EVENTS, UnknownEvent
-from brute.events.jsontext import deeply, refuse_nan
-from brute.events.messages import PARTS, Foreign, Value
+from brute.events.jsontext import items, loads, members, pointer_to, require_json, same, write
+from brute.events.jsontypes import JSON, JSONArray, JSONObject, is_array, is_object, is_tuple
+from brute.events.messages import PARTS, Foreign, Value, Verbatim
 
-S = TypeVar("S")
+V = TypeVar("V", bound=Struct)
 
 
 def _enc_hook(value: object) -> object:
-    if isinstance(value, Foreign):
+    if isinstance(value, Verbatim):
         return Raw(value.raw)
     raise NotImplementedError(type(value).__name__)
 
 
 _encode = msgspec.json.Encoder(enc_hook=_enc_hook).encode
 _decode = msgspec.json.Decoder(Record).decode
-_decode_any = msgspec.json.Decoder().decode
-_slices = msgspec.json.Decoder(dict[str, Raw]).decode
-_list = msgspec.json.Decoder(list[Raw]).decode
-_string = msgspec.json.Decoder(str).decode
 
 MAX_STATE = 900 * 1024 * 1024
 """Bytes of one record; SQLite takes 1,000,000,000 for a row."""
 
 
-# -- encode ----------------------------------------------------------------------------------
+# -- encode ------------------------------------------------------------------------------------
 
 
 def encode(record: Record) -> bytes:
-    """The bytes that are stored for `record`.
+    """The bytes that are stored for `record`; `decode` gives an equal record for them.
 
-    Raises `EncodingError` with a JSON pointer for NaN, infinities and objects that are no JSON.
+    Raises `EncodingError`, with a JSON pointer into the record, for what would come back as
+    something else: NaN, a set, a tuple inside JSON, a field of the wrong type.
     """
     try:
         state = _encode(record)
-    except UnicodeEncodeError:
-        return encode(_escape_record(record))
-    except RecursionError:
-        state = deeply(_encode, record)
-    except (TypeError, NotImplementedError, ValueError, OverflowError) as error:
-        raise EncodingError("/event", str(error)) from error
-    if b"null" in state:  # msgspec writes NaN and the infinities as null, without a word
-        refuse_nan(record.event, "/event")
+        if _decode(state) == record and len(state) <= MAX_STATE:
+            return state
+    except (ValueError, TypeError, NotImplementedError, OverflowError, RecursionError):
+        pass
+    return _encode_slowly(record)
+
+
+def _encode_slowly(record: Record) -> bytes:
+    """Encode what msgspec alone cannot: unknown content, lone surrogates, deep nesting."""
+    _require_known(record, "")
+    escaped = _must_escape(record)
+    state = _encode(_prepared(record, _escape if escaped else str.__str__))
+    if escaped:
+        state = b'{"escaped":true,' + state[1:]
     if len(state) > MAX_STATE:
         raise EncodingError("/event", f"an event of {len(state):,} bytes")
+    if not _comes_back(record, state):
+        raise EncodingError("", "a record with a slot or verbatim JSON that no codec wrote")
     return state
 
 
-# -- decode ----------------------------------------------------------------------------------
+def _comes_back(record: Record, state: bytes) -> bool:
+    try:
+        return same(decode_loosely("", state)[0], record)
+    except CorruptStore:
+        return False
+
+
+def _require_known(value: Struct, pointer: str) -> None:
+    """Raise `EncodingError` for the first field that would not come back as it is."""
+    for wire, field in _plan(type(value)).items():
+        _require_field(getattr(value, field.name), field, pointer + pointer_to(wire))
+
+
+def _require_field(value: object, field: _Field, pointer: str) -> None:
+    if value is field.default or (value is None and field.optional):
+        return
+    if field.how == "leaf":
+        _require_leaf(value, field, pointer)
+    elif field.how == "one":
+        _require_struct(value, field.choice, pointer)
+    elif not is_tuple(value):
+        raise EncodingError(pointer, f"{_a(value)} where a tuple belongs")
+    else:
+        for index, item in enumerate(value):
+            _require_struct(item, field.choice, f"{pointer}/{index}")
+
+
+def _require_struct(value: object, choice: _Choice, pointer: str) -> None:
+    if isinstance(value, Verbatim) and type(value) is choice.verbatim:
+        return
+    if not isinstance(value, Struct) or type(value) not in choice.structs:
+        raise EncodingError(pointer, f"{_a(value)} where {_one_of(choice.structs)} belongs")
+    _require_known(value, pointer)
+
+
+def _require_leaf(value: object, field: _Field, pointer: str) -> None:
+    if field.json and is_tuple(value) and field.default == ():
+        for index, item in enumerate(value):
+            require_json(item, f"{pointer}/{index}")
+    elif field.json:
+        require_json(value, pointer)
+    try:
+        back = msgspec.convert(value, field.hint)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise EncodingError(pointer, f"{_a(value)} ({error})") from error
+    if not same(back, value):
+        raise EncodingError(pointer, f"{_a(value)} (it would come back as {_a(back)})")
+
+
+def _a(value: object) -> str:
+    """A value in words: itself where it is short, or else its type."""
+    if isinstance(value, (str, int, float, bytes)) and len(shown := repr(value)) <= 60:
+        return shown
+    word = type(value).__name__
+    return f"an {word}" if word[0] in "aeiouAEIOU" else f"a {word}"
+
+
+def _one_of(structs: tuple[type[Struct], ...]) -> str:
+    words = [cls.__name__ for cls in structs]
+    return words[0] if len(words) == 1 else f"one of {', '.join(words[:3])} …"
+
+
+def _prepared(value: object, text: Callable[[str], str]) -> object:
+    """`value` with every text in it changed by `text` and its JSON written out already."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, Value):
+        done = {f: _prepared(getattr(value, f), text) for f in value.__struct_fields__}
+        return msgspec.structs.replace(value, **done)
+    if is_tuple(value):
+        return tuple(_prepared(item, text) for item in value)
+    if isinstance(value, (dict, list)):
+        return Raw(write(value, lambda string: _encode(text(string)).decode()).encode())
+    return value
+
+
+# -- decode ------------------------------------------------------------------------------------
 
 
 def decode(tag: str, state: bytes, where: str = "the log") -> tuple[Record, bytes | None]:
     """The record in `state`, and `state` itself where this version does not understand all of it.
 
-    Raises `CorruptStore` if the bytes are not a record at all; `where` names the place.
+    `tag` is the event's tag as the store has it beside the bytes. Raises `CorruptStore` if the
+    bytes are not a record at all; `where` names the place.
     """
     try:
-        record = _decode(state)
-        known = b'"~"' not in state
-    except RecursionError:
-        return deeply(_decode_deep, tag, state, where)
-    except msgspec.DecodeError:
+        return _decode(state), None
+    except (msgspec.DecodeError, RecursionError):
         return decode_loosely(tag, state, where)
-    if not known:  # a slot that an older version filled: its fields may be known by now
-        return decode_loosely(tag, state, where)
-    return (_unescape_record(record) if record.escaped else record), None
 
 
-def _decode_deep(tag: str, state: bytes, where: str) -> tuple[Record, bytes | None]:
+def decode_loosely(tag: str, state: bytes, where: str = "the log") -> tuple[Record, bytes | None]:
+    """The slow walk of `decode`: the same for known content, and it keeps what is not known."""
     try:
-        record = _decode(state)
-    except msgspec.DecodeError:
-        return decode_loosely(tag, state, where)
-    return (_unescape_record(record) if record.escaped else record), None
-
-
-def decode_loosely(tag: str, state: bytes, where: str) -> tuple[Record, bytes | None]:
-    """The slow walk of `decode`: keeps what this version does not know."""
-    try:
-        fields = _slices(state)
-        event: object
-        if tag in EVENTS:
-            event = _loose(bytes(fields["event"]), _EVENT_CHOICE)
-        else:
-            event = UnknownEvent(tag=tag, raw=bytes(fields["event"]))
-        if not isinstance(event, Struct):
-            event = UnknownEvent(tag=tag, raw=bytes(fields["event"]))
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        fields = members(state)
+        walk = _Walk(escaped=fields.pop("escaped", b"") == b"true")
+        record = walk.record(tag, fields)
+    except (ValueError, KeyError, RecursionError) as error:
         raise CorruptStore(
             where,
             f"the stored bytes are not a record ({error})",
             "restore the file from a backup, or read up to the position before it",
         ) from error
-    envelope = _loose_fields({k: v for k, v in fields.items() if k != "event"}, Record)
-    envelope.setdefault("at", 0)
-    record = Record(event=cast(Any, event), **envelope)
-    return (_unescape_record(record) if record.escaped else record), state
+    if walk.escaped:
+        record = _unescaped(record)
+    return record, state if walk.kept else None
 
 
-Choice: TypeAlias = "type[Struct] | tuple[str, dict[str, type[Struct]], bool]"
+class _NotUnderstoodError(Exception):
+    """A struct says something this version has no word for."""
 
 
-class _Plan:
-    """How the fields of one struct are read loosely: wire name -> (field, how, reader)."""
+class _Walk:
+    """Reads one record loosely, and remembers whether anything had to be kept as it was."""
 
-    def __init__(self, cls: type[Struct]) -> None:
-        self.tag_field = cls.__struct_config__.tag_field
-        hints = get_type_hints(cls)
-        self.fields: dict[str, tuple[str, str, Any]] = {}
-        for field, wire in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True):
-            self.fields[wire] = (field, *_reader(hints[field]))
+    def __init__(self, *, escaped: bool) -> None:
+        self.escaped = escaped
+        self.kept = False
 
+    def record(self, tag: str, fields: dict[str, bytes]) -> Record:
+        """The record with these fields; of the envelope none needs to be there."""
+        event = self._event(tag, fields.pop("event"))
+        envelope: dict[str, Any] = {"at": 0}
+        envelope |= self._fields(fields, Record, _ENVELOPE)
+        return Record(event=cast("Any", event), **envelope)
 
-_plans: dict[type[Struct], _Plan] = {}
-
-
-def _plan(cls: type[Struct]) -> _Plan:
-    if cls not in _plans:
-        _plans[cls] = _Plan(cls)
-    return _plans[cls]
-
-
-def _structs(hint: object) -> list[type[Struct]]:
-    union = get_origin(hint) in (Union, types.UnionType)
-    members = get_args(hint) if union else (hint,)
-    return [m for m in members if isinstance(m, type) and issubclass(m, Struct)]
-
-
-def _choice(structs: list[type[Struct]]) -> Choice:
-    config = structs[0].__struct_config__
-    if len(structs) == 1 and config.tag is None:
-        return structs[0]
-    parts = all(issubclass(s, PARTS) for s in structs)
-    return (str(config.tag_field), {str(s.__struct_config__.tag): s for s in structs}, parts)
-
-
-def _reader(hint: object) -> tuple[str, object]:
-    if get_origin(hint) is tuple:
-        structs = _structs(get_args(hint)[0])
-        if structs:
-            return "many", _choice(structs)
-    for member in get_args(hint):  # tuple[...] | None
-        if get_origin(member) is tuple and _structs(get_args(member)[0]):
-            return "many", _choice(_structs(get_args(member)[0]))
-    if structs := _structs(hint):
-        return "one", _choice(structs)
-    return "leaf", msgspec.json.Decoder(hint).decode
-
-
-def _loose(raw: bytes, choice: Choice) -> object:
-    """Read one struct, keeping what is not understood."""
-    fields = _slices(raw)
-    if isinstance(choice, tuple):
-        tag_field, table, parts = choice
-        tag = _string(fields[tag_field]) if tag_field in fields else None
-        cls = table.get(tag) if tag is not None else None
-        if cls is None:
-            return Foreign(raw) if parts else UnknownEvent(tag=str(tag), raw=raw)
-    else:
-        cls = choice
-    try:
-        return cls(**_loose_fields(fields, cls))
-    except TypeError:  # a required field is missing
-        if cls in PARTS:
-            return Foreign(raw)
-        raise
-
-
-def _loose_fields(fields: dict[str, Raw], cls: type[Struct]) -> dict[str, Any]:
-    plan = _plan(cls)
-    read: dict[str, Any] = {}
-    rest: dict[str, Raw] = {}
-    slot = fields.pop("~", None)
-    kept = _slices(slot) if slot is not None else {}
-    for wire, raw in {**kept, **fields}.items():
-        if wire == plan.tag_field:
-            continue
-        if wire not in plan.fields:
-            rest[wire] = Raw(bytes(raw))
-            continue
-        name, how, reader = plan.fields[wire]
+    def _event(self, tag: str, raw: bytes) -> object:
         try:
-            read[name] = _READ[how](raw, reader)
-        except (msgspec.DecodeError, TypeError):  # understood no more: kept, default used
-            rest[wire] = Raw(bytes(raw))
-    if rest:
-        read["rest"] = rest
-    return read
+            return self._struct(raw, _plan(Record)["event"].choice)
+        except _NotUnderstoodError:
+            if not tag:
+                tag = str(loads(members(raw).get("type", b'""')))
+            return UnknownEvent(tag=tag, raw=self._keep(raw))
+
+    def _struct(self, raw: bytes, choice: _Choice) -> object:
+        """Read one struct, keeping what is not understood.
+
+        Raises `_NotUnderstoodError` where that would leave a claim the writer did not make.
+        """
+        fields = members(raw)
+        cls = choice.structs[0]
+        if choice.tag_field is not None:
+            tag = loads(fields.pop(choice.tag_field, b"null"))
+            if not isinstance(tag, str) or tag not in choice.by_tag:
+                raise _NotUnderstoodError(tag)
+            cls = choice.by_tag[tag]
+        read = self._fields(fields, cls)
+        if not read.keys() >= _required(cls):
+            raise _NotUnderstoodError(cls.__name__)
+        return cls(**read)
+
+    def _fields(
+        self, fields: dict[str, bytes], cls: type[Struct], stand_ins: Mapping[str, object] = {}
+    ) -> dict[str, Any]:
+        plan = _plan(cls)
+        read: dict[str, Any] = {}
+        rest: dict[str, Raw] = {}
+        for wire, raw in self._lifted(fields, plan, rest).items():
+            field = plan.get(wire)
+            if field is None:
+                rest[wire] = Raw(self._keep(raw))
+                continue
+            try:
+                read[field.name] = self._value(raw, field)
+            except _NotUnderstoodError:
+                word = stand_ins.get(wire, field.stand_in(raw))
+                if word is _NOTHING:
+                    raise
+                rest[wire] = Raw(self._keep(raw))
+                read[field.name] = word
+        if rest:
+            read["rest"] = rest
+        return read
+
+    def _lifted(
+        self, fields: dict[str, bytes], plan: dict[str, _Field], rest: dict[str, Raw]
+    ) -> dict[str, bytes]:
+        """The fields, with those of the slot where no word of a later writer stands instead."""
+        slot = fields.pop("~", b"null")
+        if slot == b"null":
+            return fields
+        for wire, raw in (members(slot) if slot[:1] == b"{" else {"~": slot}).items():
+            said = fields.get(wire)
+            if said is None or (wire in plan and plan[wire].is_catch_all(said)):
+                fields[wire] = raw
+            else:
+                rest[wire] = Raw(self._keep(raw))
+        return fields
+
+    def _value(self, raw: bytes, field: _Field) -> object:
+        try:
+            return field.read(raw)  # most of what is around the unknown is known
+        except (msgspec.ValidationError, RecursionError) as error:
+            try:
+                return self._walked(raw, field)
+            except msgspec.ValidationError:
+                raise _NotUnderstoodError(str(error)) from error
+
+    def _walked(self, raw: bytes, field: _Field) -> object:
+        if field.how == "one":
+            return self._struct(raw, field.choice)
+        if field.how == "many":
+            return tuple([self._item(item, field.choice) for item in items(raw)])
+        return msgspec.convert(loads(raw), field.hint)
+
+    def _item(self, raw: bytes, choice: _Choice) -> object:
+        try:
+            return choice.read(raw)
+        except (msgspec.ValidationError, RecursionError):
+            pass
+        try:
+            return self._struct(raw, choice)
+        except (_NotUnderstoodError, msgspec.ValidationError):
+            if choice.verbatim is not Foreign:
+                raise
+            return Foreign(self._keep(raw))
+
+    def _keep(self, raw: bytes) -> bytes:
+        """`raw`, to be kept. In memory verbatim JSON is always in its escaped form."""
+        self.kept = True
+        return raw if self.escaped else _ANY_ESCAPE.sub(_escape_mark, raw)
 
 
-def _many(raw: Raw, choice: Choice) -> object:
-    if bytes(raw) == b"null":
-        return None
-    return tuple(_loose(bytes(item), choice) for item in _list(raw))
+_ENVELOPE: dict[str, object] = {"at": 0, "lane": "/", "critical": True}
+"""What stands for values of the envelope that make no sense here."""
 
 
-_READ: dict[str, Callable[[Raw, Any], object]] = {
-    "leaf": lambda raw, decoder: decoder(raw),
-    "one": lambda raw, choice: None if bytes(raw) == b"null" else _loose(bytes(raw), choice),
-    "many": _many,
-}
+# -- how the fields of a struct are read ---------------------------------------------------------
 
-_EVENT_CHOICE: Choice = ("type", cast("dict[str, type[Struct]]", EVENTS), False)
+_NOTHING: Any = object()
 
 
-# -- texts that UTF-8 has no bytes for -------------------------------------------------------
+class _Choice(NamedTuple):
+    """The structs that may stand in a place, and how they are told apart."""
+
+    structs: tuple[type[Struct], ...]
+    tag_field: str | None
+    by_tag: dict[str, type[Struct]]
+    verbatim: type[Verbatim] | None
+    """What stands for one that is not understood; None: nothing can."""
+    read: Callable[[bytes], object]
+    """The strict decode."""
+
+
+class _Field(NamedTuple):
+    """How one field is read."""
+
+    name: str
+    hint: Any
+    how: Literal["leaf", "one", "many"]
+    read: Callable[[bytes], object]
+    choice: _Choice
+    default: object
+    required: bool
+    json: bool
+    """Whether the leaf holds any JSON, so that the type alone says little."""
+
+    @property
+    def optional(self) -> bool:
+        """Whether None may stand here."""
+        return type(None) in get_args(self.hint)
+
+    @property
+    def catch_all(self) -> str | None:
+        """Of a closed list of words the one that claims nothing."""
+        words = get_args(self.hint) if get_origin(self.hint) is Literal else ()
+        return next((word for word in ("unknown", "other") if word in words), None)
+
+    def is_catch_all(self, raw: bytes) -> bool:
+        """Whether `raw` is that word."""
+        return self.catch_all is not None and raw == f'"{self.catch_all}"'.encode()
+
+    def stand_in(self, raw: bytes) -> object:
+        """What stands for a value that is not understood, if it can without claiming anything."""
+        if self.catch_all is not None and raw[:1] == b'"':
+            return self.catch_all
+        silent = self.default is None or self.default is UNSET or self.default == ()
+        return self.default if silent else _NOTHING
+
+
+_NO_CHOICE = _Choice((), None, {}, None, loads)
+
+
+@cache
+def _required(cls: type[Struct]) -> frozenset[str]:
+    return frozenset(field.name for field in _plan(cls).values() if field.required)
+
+
+@cache
+def _plan(cls: type[Struct]) -> dict[str, _Field]:
+    """The fields of `cls` by the names they have in JSON; the slot is not one of them."""
+    return {f.encode_name: _field(f) for f in msgspec.structs.fields(cls) if f.name != "rest"}
+
+
+def _field(info: msgspec.structs.FieldInfo) -> _Field:
+    how: Literal["leaf", "one", "many"] = "leaf"
+    structs = [m for m in _union(info.type) if _is_struct(m)]
+    if structs:
+        how = "one"
+    for member in _union(info.type):
+        if get_origin(member) is tuple and _is_struct(_union(get_args(member)[0])[0]):
+            how, structs = "many", _union(get_args(member)[0])
+    return _Field(
+        name=info.name,
+        hint=info.type,
+        how=how,
+        read=msgspec.json.Decoder(info.type).decode,
+        choice=_choice(structs) if structs else _NO_CHOICE,
+        default=info.default,
+        required=info.required,
+        json=_holds_any(info.type),
+    )
+
+
+def _union(hint: Any) -> list[Any]:
+    return list(get_args(hint)) if get_origin(hint) in {Union, types.UnionType} else [hint]
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def _holds_any(hint: Any) -> bool:
+    return hint is Any or any(_holds_any(inner) for inner in get_args(hint))
+
+
+def _choice(structs: list[type[Struct]]) -> _Choice:
+    config = structs[0].__struct_config__
+    by_tag = {str(s.__struct_config__.tag): s for s in structs}
+    verbatim: type[Verbatim] | None = None
+    if all(s in PARTS for s in structs):
+        verbatim = Foreign
+    elif all(s in EVENTS.values() for s in structs):
+        verbatim = UnknownEvent
+    read = msgspec.json.Decoder(Union[tuple(structs)]).decode  # noqa: UP007 - built at run time
+    return _Choice(tuple(structs), config.tag_field, by_tag, verbatim, read)
+
+
+# -- texts that UTF-8 has no bytes for -----------------------------------------------------------
 
 _MARK = "\x1a"
 _UNSAFE = re.compile("[\x1a\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile("\x1a([0-9a-f]{4})")
 
-
-def _escape_record(record: Record) -> Record:
-    escaped = map_texts(record, lambda text: _UNSAFE.sub(lambda m: f"{_MARK}{ord(m[0]):04x}", text))
-    return msgspec.structs.replace(escaped, escaped=True)
+_ANY_ESCAPE = re.compile(rb"\\(?:u001[aA]|.)", re.DOTALL)
+"""An escape in JSON text; each is matched whole, so that `\\u001a` is seen to be none."""
 
 
-def _unescape_record(record: Record) -> Record:
-    plain = map_texts(record, lambda text: _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text))
-    return msgspec.structs.replace(plain, escaped=False)
+def _escape(text: str) -> str:
+    return _UNSAFE.sub(lambda found: f"{_MARK}{ord(found[0]):04x}", text)
 
 
-def map_texts(value: S, change: Callable[[str], str]) -> S:
-    """`value` with every text in it (keys too) changed; structs, dicts, lists and tuples."""
-    return cast(S, _map_texts(value, change))
+def _unescape(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _map_texts(value: object, change: Callable[[str], str]) -> object:
+def _escape_mark(found: re.Match[bytes]) -> bytes:
+    return found[0] + b"001a" if found[0][1:2] == b"u" and len(found[0]) > 2 else found[0]
+
+
+def _must_escape(record: Record) -> bool:
+    """Whether a text has no UTF-8, or verbatim JSON (always in its escaped form) an escape."""
+    todo: list[object] = [record]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            if _SURROGATE.search(item):
+                return True
+        elif is_object(item):
+            todo += item.keys()
+            todo += item.values()
+        elif is_array(item) or is_tuple(item):
+            todo += item
+        elif isinstance(item, Struct):
+            todo += [getattr(item, field) for field in item.__struct_fields__]
+        elif isinstance(item, (Verbatim, Raw)):
+            raw = item.raw if isinstance(item, Verbatim) else bytes(item)
+            if any(len(found[0]) > 2 for found in _ANY_ESCAPE.finditer(raw)):
+                return True
+    return False
+
+
+def _unescaped(value: V) -> V:
+    """`value`, fresh from a decode, with the escapes in its texts undone."""
+    return cast("V", _plain(value))
+
+
+def _plain(value: object) -> object:
     if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {_map_texts(k, change): _map_texts(v, change) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_map_texts(v, change) for v in value)
+        return _unescape(value)
     if isinstance(value, Value):
-        changed = {f: _map_texts(getattr(value, f), change) for f in value.__struct_fields__}
-        return msgspec.structs.replace(value, **changed)
+        done = {f: _plain(getattr(value, f)) for f in value.__struct_fields__}
+        return msgspec.structs.replace(value, **done)
+    if is_tuple(value):
+        return tuple(_plain(item) for item in value)
+    if is_object(value) or is_array(value):
+        _unescape_within(value)
     return value
+
+
+def _unescape_within(container: JSONObject | JSONArray) -> None:
+    """Undo the escapes in place, at any depth; nobody else has this container yet."""
+    todo: list[JSON] = [container]
+    pairs: list[tuple[Any, JSON]]
+    while todo:
+        here = todo.pop()
+        if is_object(here):
+            pairs = [(_unescape(key), value) for key, value in here.items()]
+            here.clear()
+        else:
+            pairs = list(enumerate(cast("JSONArray", here)))
+        for key, value in pairs:
+            here[key] = value
+            if isinstance(value, str):
+                here[key] = _unescape(value)
+            elif is_object(value) or is_array(value):
+                todo.append(value)

@@ -30,8 +30,6 @@ class Record(Value, frozen=True, kw_only=True):
     """The code that asked for it, `file:line`; for people, never part of a digest."""
     critical: bool = False
     """A version that does not know this event must not go on as if it were not there."""
-    escaped: bool = False
-    """Texts of this record hold escapes (lone surrogates cannot be stored as UTF-8)."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

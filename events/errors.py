@@ -16,7 +16,7 @@ class UsageError(BruteError):
 
 
 class EncodingError(UsageError):
-    """A value cannot be stored as JSON without changing it (NaN, an infinity, an object)."""
+    """A value cannot be stored so that it comes back the same (NaN, a set, a wrong type)."""
 
     def __init__(self, pointer: str, found: str) -> None:
         super().__init__(pointer, found)
@@ -24,8 +24,9 @@ class EncodingError(UsageError):
 
     def __str__(self) -> str:
         return (
-            f"{self.pointer or '/'}: {self.found} cannot be stored as JSON without changing it; "
-            "replace it by a value JSON has (null, a number, a text) before it is appended"
+            f"{self.pointer or '/'}: {self.found} cannot be stored so that it comes back the same; "
+            "give a value that JSON has (a text, a number, true, null, a list, a dict with texts "
+            "as keys), of the type the field names"
         )
 
 

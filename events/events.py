@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from brute.events.jsontypes import JSONObject
-from brute.events.messages import Finish, Message, Outcome, ResultPart, Usage, Value
+from brute.events.messages import Finish, Message, Outcome, ResultPart, Usage, Value, Verbatim
 
 
 class EventClass(Enum):
@@ -378,11 +378,21 @@ class StreamChunked(Event, tag="stream.chunked", frozen=True, kw_only=True):
     frames: tuple[Any, ...] = ()
 
 
-class UnknownEvent(Value, frozen=True, kw_only=True):
-    """An event of a tag this version does not know: its JSON, byte for byte."""
+class UnknownEvent(Verbatim):
+    """An event this version does not understand.
 
+    Its tag is unknown, or known but said with words that this version cannot do without.
+    """
+
+    __slots__ = ("tag",)
     tag: str
-    raw: bytes
+
+    def __init__(self, tag: str, raw: bytes) -> None:
+        super().__init__(raw)
+        object.__setattr__(self, "tag", tag)
+
+    def __reduce__(self) -> tuple[type[UnknownEvent], tuple[object, ...]]:
+        return type(self), (self.tag, self.raw)
 
 
 AnyEvent: TypeAlias = (
@@ -426,5 +436,8 @@ def tag_of(event: Event | UnknownEvent) -> str:
 
 
 def class_of(event: Event | UnknownEvent) -> EventClass:
-    """The class of an event; one this version does not know counts as observed."""
-    return EventClass.OBSERVED if isinstance(event, UnknownEvent) else event.event_class
+    """The class of an event; one of a tag this version does not know counts as observed."""
+    if not isinstance(event, UnknownEvent):
+        return event.event_class
+    known = EVENTS.get(event.tag)
+    return known.event_class if known is not None else EventClass.OBSERVED

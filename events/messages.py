@@ -8,7 +8,7 @@ providers say; what only one API says rides along in `extras`, keyed by that API
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -30,6 +30,11 @@ Finish: TypeAlias = Literal[
     "other",
 ]
 
+if TYPE_CHECKING:
+    Rest: TypeAlias = dict[str, msgspec.Raw] | None
+else:  # The strict decode takes no slot that is filled: that is how the codec finds them, for free.
+    Rest = None
+
 
 class Value(
     Struct,
@@ -46,7 +51,7 @@ class Value(
     these, which the collector would walk again and again.
     """
 
-    rest: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="~")
+    rest: Rest = msgspec.field(default=None, name="~")
     """Fields that a newer version wrote and this one does not know, as they were."""
 
 
@@ -193,25 +198,43 @@ class Hosted(Part, tag="hosted", frozen=True, kw_only=True):
     error: bool = False
 
 
-class Foreign:
-    """A part that a newer version wrote: its JSON, byte for byte. Written back as it came."""
+class Verbatim:
+    """What a newer version wrote: its JSON, byte for byte. It is written back as it came.
+
+    U+001A in its texts is followed by the four hex digits of a UTF-16 code unit, see
+    `brute.events.codec`.
+    """
 
     __slots__ = ("raw",)
+    raw: bytes
 
     def __init__(self, raw: bytes) -> None:
-        self.raw = raw
+        object.__setattr__(self, "raw", raw)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"immutable type: {type(self).__name__!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"immutable type: {type(self).__name__!r}")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Foreign) and self.raw == other.raw
+        return type(other) is type(self) and other.__reduce__() == self.__reduce__()
 
     def __hash__(self) -> int:
-        return hash(self.raw)
+        return hash(self.__reduce__())
 
     def __repr__(self) -> str:
-        return f"Foreign({self.raw!r})"
+        return f"{type(self).__name__}({', '.join(map(repr, self.__reduce__()[1]))})"
 
-    def __reduce__(self) -> tuple[type[Foreign], tuple[bytes]]:
-        return Foreign, (self.raw,)
+    def __reduce__(self) -> tuple[type[Verbatim], tuple[object, ...]]:
+        return type(self), (self.raw,)
+
+
+class Foreign(Verbatim):
+    """A part that a newer version wrote."""
+
+    __slots__ = ()
+    extras: None = None
 
     def extra(self, api: str) -> JSONObject:
         """Nothing is known about a foreign part."""
@@ -375,7 +398,7 @@ def as_parts(parts: Iterable[str | AnyPart]) -> tuple[AnyPart, ...]:
     for index, part in enumerate(parts):
         if isinstance(part, str):
             out.append(Text(text=part))
-        elif isinstance(part, (Part, Foreign)):
+        elif isinstance(part, (Part, Foreign)):  # pyright: ignore[reportUnnecessaryIsInstance]
             out.append(part)
         else:
             raise TypeError(
