@@ -57,9 +57,6 @@ class Call(msgspec.Struct, kw_only=True):
         return not self.cut and self.call.malformed is None
 
 
-Step: TypeAlias = Callable[["Calls", int, Record, Any], None]
-
-
 class Calls:
     """All calls of a session, in the order in which they arrived."""
 
@@ -239,6 +236,8 @@ class Calls:
     }
     """What each event does; every other event does nothing."""
 
+
+Step: TypeAlias = Callable[[Calls, int, Record, Any], None]
 
 _STEPS = Calls.steps
 

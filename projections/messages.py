@@ -9,7 +9,7 @@ The order is one that nobody's speed can change:
 
 So every message has a key, and the list is sorted by it:
 
-    ()                    put in front of everything
+    ()                    prepended to everything
     (position,)           a prompt, or a result that was adopted from elsewhere
     (upto, request, -1)   inserted before a reply
     (upto, request, 0)    the reply
@@ -47,7 +47,7 @@ from brute.events.events import (
 )
 from brute.events.messages import Message, Role, ToolCall, ToolResult
 from brute.projections.lanes import within
-from brute.projections.pairing import calls_of, oldest_match, pairs, results_of
+from brute.projections.pairing import HEAD, calls_of, oldest_match, pairs, results_of
 
 Key: TypeAlias = tuple[float, ...]
 
@@ -106,7 +106,11 @@ class _Said:
 
 
 def _prepend(said: _Said, _: int, position: int, message: Message) -> None:
-    said.insert(0, (), position, message)
+    index = 0
+    if message.role not in HEAD:  # a system text goes to the very front, all else behind those
+        while index < len(said.messages) and said.messages[index].role in HEAD:
+            index += 1
+    said.insert(index, said.keys[index - 1] if index else (), position, message)
 
 
 def _append_to(said: _Said, index: int, position: int, message: Message) -> None:
@@ -167,8 +171,6 @@ class _Block:
 
 
 # -- the state -----------------------------------------------------------------------------------
-
-Step: TypeAlias = Callable[["MessageList", int, Record, Any], None]
 
 
 class MessageList:
@@ -462,6 +464,8 @@ def _result(call: ToolCall, event: ToolReturned) -> Message:
     )
     return Message(role="tool", parts=(result,))
 
+
+Step: TypeAlias = Callable[[MessageList, int, Record, Any], None]
 
 _STEPS = MessageList.steps
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from brute.events.messages import Message, ToolCall, ToolResult
+from brute.events.messages import Message, Role, ToolCall, ToolResult
 
 K = TypeVar("K")
+
+HEAD: tuple[Role, ...] = ("system", "developer")
+"""The roles that a message list may begin with before anybody speaks."""
 
 
 def oldest_match(calls: Iterable[tuple[K, ToolCall]], result: ToolResult) -> K | None:

@@ -55,9 +55,6 @@ class Turn(msgspec.Struct, kw_only=True):
         return self.outcome is None
 
 
-Step: TypeAlias = Callable[["Turns", int, Record, Any], None]
-
-
 class Turns:
     """All turns of a session, and the settings in force."""
 
@@ -138,6 +135,8 @@ class Turns:
     }
     """What each event does; every other event does nothing."""
 
+
+Step: TypeAlias = Callable[[Turns, int, Record, Any], None]
 
 _STEPS = Turns.steps
 
