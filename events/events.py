@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from brute.events.jsontext import identical
 from brute.events.jsontypes import JSONObject
 from brute.events.messages import Finish, Message, Outcome, ResultPart, Usage, Value, Verbatim
 
@@ -163,8 +164,11 @@ class Settings(Value, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, **changed) if changed else self
 
     def changes_to(self, new: Settings) -> TurnStarted:
-        """The event that leads from these settings to `new`: only what differs."""
-        changed = {n: v for n in SETTINGS if (v := getattr(new, n)) != getattr(self, n)}
+        """The event that leads from these settings to `new`: only what would be sent otherwise.
+
+        1, 1.0 and true are different words to a provider, and a schema in another order too.
+        """
+        changed = {n: v for n in SETTINGS if not identical(v := getattr(new, n), getattr(self, n))}
         return TurnStarted(**changed)
 
 

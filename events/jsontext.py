@@ -361,6 +361,16 @@ def same(one: object, other: object) -> bool:
     return True
 
 
+def identical(one: object, other: object) -> bool:
+    """Whether two values are written alike: 1, 1.0 and true are not, nor keys in another order."""
+    if one is other:
+        return True
+    try:
+        return _encode(one) == _encode(other)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return same(one, other)  # what msgspec cannot write; the finer differences may go unseen
+
+
 # -- the arguments of a call ---------------------------------------------------------------------
 
 
