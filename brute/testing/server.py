@@ -30,6 +30,7 @@ from brute.testing.wire_script import (
     JSONObject,
     Refused,
     Request,
+    Settings,
     WireProtocol,
     compact,
     is_object,
@@ -48,18 +49,23 @@ _NO_RETRY = (("x-should-retry", "false"),)
 
 
 def provider_refusal(
-    api: str, body: Mapping[str, object], *, reasoning_field: str | None = None
+    api: str,
+    body: Mapping[str, object],
+    *,
+    reasoning_field: str | None = None,
+    foreign_thinking: bool = False,
 ) -> Refused | None:
     """What the provider would say to a request body: the first rule it breaks, or None.
 
     `api` is `openai.chat` or `anthropic.messages`. These are the rules of a strict server, without
-    a server.
+    a server, and the same two settings.
     """
     try:
         text = compact(body)
     except ValueError as error:
         return Refused("U2", f"The request body is not valid JSON: {error}")
-    return BY_API[api].refusal(json.loads(text), text.encode(), reasoning_field)
+    settings = Settings(reasoning_field=reasoning_field, foreign_thinking=foreign_thinking)
+    return BY_API[api].refusal(json.loads(text), text.encode(), settings)
 
 
 class ScriptedServer:
@@ -74,6 +80,8 @@ class ScriptedServer:
         reasoning_field: OpenAI's own Chat Completions shows no reasoning. Compatible servers do,
             under a field of theirs: give its name (`reasoning_content`, `reasoning`) and the server
             sends a reply's thinking there, and takes it back.
+        foreign_thinking: Take Anthropic's thinking blocks from a history that was recorded
+            elsewhere, whose signatures this server cannot know.
 
     A function that raises answers its request with an error 500; the exception is raised again at
     the end of the `with` block, so that an `assert` in it fails the test.
@@ -86,13 +94,17 @@ class ScriptedServer:
         strict: bool = True,
         delta_chars: int = 16,
         reasoning_field: str | None = None,
+        foreign_thinking: bool = False,
     ) -> None:
         if delta_chars < 1:
             raise ValueError(f"delta_chars is {delta_chars}: an event says 1 character or more")
         self._scripts = _scripts(script)
         self._strict = strict
-        self._delta_chars = delta_chars
-        self._reasoning_field = reasoning_field
+        self._settings = Settings(
+            delta_chars=delta_chars,
+            reasoning_field=reasoning_field,
+            foreign_thinking=foreign_thinking,
+        )
         self._counter = count(1)
         self._lock = threading.Lock()
         self._requests: list[Request] = []
@@ -101,9 +113,14 @@ class ScriptedServer:
         self._listener: Listener | None = None
 
     def start(self) -> Self:
-        """Take a free port and serve until `close`; the `with` statement does both."""
-        if self._listener is None:
-            self._listener = Listener(self._answer)
+        """Take a free port and serve until `close`; the `with` statement does both.
+
+        Raises:
+            RuntimeError: The server was started before.
+        """
+        if self._listener is not None:
+            raise RuntimeError("a ScriptedServer serves once: make another one")
+        self._listener = Listener(self._answer)
         return self
 
     def close(self) -> None:
@@ -163,8 +180,8 @@ class ScriptedServer:
     @property
     def remaining(self) -> int:
         """How many answers of the script nobody has asked for yet; a function has none."""
-        scripts = set(self._scripts.values())
-        return sum(script.remaining for script in scripts if isinstance(script, _InOrder))
+        lists = {id(one): one for one in self._scripts.values() if isinstance(one, _InOrder)}
+        return sum(one.remaining for one in lists.values())
 
     def _answer(self, incoming: Incoming) -> Wire:
         """The whole of a request's way: record it, check it, let the script answer it."""
@@ -185,9 +202,8 @@ class ScriptedServer:
         exchange = Exchange(
             request=request,
             protocol=protocol or stranger(incoming.headers),
+            settings=self._settings,
             counter=self._counter,
-            delta_chars=self._delta_chars,
-            reasoning_field=self._reasoning_field,
         )
         failure = _misdirected(request, protocol) or problem or self._refused(exchange)
         return exchange.failure(failure) if failure else self._scripted(exchange)
@@ -197,7 +213,7 @@ class ScriptedServer:
         request = exchange.request
         if not self._strict:
             return None
-        found = exchange.protocol.refusal(request.body, request.raw, self._reasoning_field)
+        found = exchange.protocol.refusal(request.body, request.raw, self._settings)
         if found is None:
             return None
         with self._lock:

@@ -42,8 +42,8 @@ def streams(request: Request) -> bool:
 def body(reply: Reply, exchange: Exchange) -> JSONObject:
     """The whole reply as a `chat.completion`."""
     message: JSONObject = {"role": "assistant", "content": _content(reply)}
-    if exchange.reasoning_field is not None and reply.thinking is not None:
-        message[exchange.reasoning_field] = reply.thinking
+    if exchange.settings.reasoning_field is not None and reply.thinking is not None:
+        message[exchange.settings.reasoning_field] = reply.thinking
     if reply.calls:
         message["tool_calls"] = [
             {
@@ -85,9 +85,9 @@ def frames(reply: Reply, exchange: Exchange) -> Iterator[bytes]:
 
 
 def _deltas(reply: Reply, exchange: Exchange) -> Iterator[JSONObject]:
-    if exchange.reasoning_field is not None:
+    if exchange.settings.reasoning_field is not None:
         for piece in exchange.deltas(reply.thinking or ""):
-            yield {exchange.reasoning_field: piece}
+            yield {exchange.settings.reasoning_field: piece}
     for piece in exchange.deltas(reply.text or ""):
         yield {"content": piece}
     for piece in exchange.deltas(reply.refusal or ""):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from brute.testing.wire_rules import NAME, kind, lone_surrogate, words
-from brute.testing.wire_script import JSON, JSONObject, Refused, is_array, is_object
+from brute.testing.wire_script import JSON, JSONObject, Refused, Settings, is_array, is_object
 
 TOP_LEVEL = words(
     """
@@ -59,11 +59,11 @@ LONGEST_ID = 64
 """Recorded ids of 41 to 64 characters were taken; older reports say 40."""
 
 
-def refusal(body: JSONObject, raw: bytes, reasoning_field: str | None) -> Refused | None:
+def refusal(body: JSONObject, raw: bytes, settings: Settings) -> Refused | None:
     """The first rule that a request breaks; None when the API would take it."""
     if lone_surrogate(body, raw):
         return Refused("U1", "We could not parse the JSON body of your request: invalid unicode")
-    return next(_broken(body, reasoning_field), None)
+    return next(_broken(body, settings.reasoning_field), None)
 
 
 def _broken(body: JSONObject, reasoning_field: str | None) -> Iterator[Refused]:

@@ -15,7 +15,7 @@ from brute.testing.wire_script import JSON, Answer, Exchange, Failure, compact
 
 
 @dataclass(frozen=True, slots=True)
-class HttpError:
+class HttpError(Answer):
     """An error reply: 429 with `retry_after`, 400, 500, Anthropic's 529.
 
     Both SDKs try again after 408, 409, 429 and 5xx, twice by default and after a pause of their
@@ -57,7 +57,7 @@ class HttpError:
 
 
 @dataclass(frozen=True, slots=True)
-class Hangup:
+class Hangup(Answer):
     """The connection closes before a byte of a reply was sent."""
 
     def wire(self, exchange: Exchange) -> Wire:
@@ -66,7 +66,7 @@ class Hangup:
 
 
 @dataclass(frozen=True, slots=True)
-class CutStream:
+class CutStream(Answer):
     """A reply that ends too early, after so many bytes of its body or so many of its events."""
 
     reply: Answer
@@ -104,7 +104,7 @@ class CutStream:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamError:
+class StreamError(Answer):
     """The provider reports an error in the middle of a stream whose status was 200.
 
     A plain request gets the same error as an ordinary error reply.
@@ -128,7 +128,7 @@ class StreamError:
 
 
 @dataclass(frozen=True, slots=True)
-class Drip:
+class Drip(Answer):
     """A reply whose body arrives in pieces of the given sizes, also inside a character.
 
     A client sees the pieces of a stream exactly as cut here.
@@ -153,7 +153,7 @@ class Drip:
 
 
 @dataclass(frozen=True, slots=True)
-class RawBody:
+class RawBody(Answer):
     """A body that is sent as it stands: a recorded reply, or one no provider should send."""
 
     body: JSON

@@ -19,6 +19,7 @@ from brute.testing.wire_script import (
     SIGNATURE_PREFIX,
     JSONObject,
     Refused,
+    Settings,
     is_array,
     is_object,
     thinking_signature,
@@ -131,7 +132,7 @@ _EXTRA = "Extra inputs are not permitted"
 _REQUIRED = "Field required"
 
 
-def refusal(body: JSONObject, raw: bytes, _reasoning_field: str | None) -> Refused | None:
+def refusal(body: JSONObject, raw: bytes, settings: Settings) -> Refused | None:
     """The first rule that a request breaks; None when the API would take it."""
     if lone_surrogate(body, raw):
         return Refused("U1", "The request body is not valid JSON: no low surrogate in string")
@@ -139,7 +140,8 @@ def refusal(body: JSONObject, raw: bytes, _reasoning_field: str | None) -> Refus
     if broken is not None:
         return broken
     read = Body(body, _turns(body["messages"]), model_version(body["model"]))
-    return next((found for rule in RULES for found in rule(read)), None)
+    rules = RULES if settings.foreign_thinking else (*RULES, _thinking_is_ours)
+    return next((found for rule in rules for found in rule(read)), None)
 
 
 def model_version(model: str) -> tuple[int, int]:
@@ -561,7 +563,6 @@ RULES: tuple[Callable[[Body], Iterator[Refused]], ...] = (
     _errors_say_something,
     _server_tools_pair_up,
     _cache_marks_are_few,
-    _thinking_is_ours,
     _thinking_comes_first,
     _the_end_is_open,
 )

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, TypeAlias, TypeGuard
 
 from brute.testing.wire_http import Headers, Wire
 
@@ -104,8 +105,18 @@ class Tokens:
             )
 
 
+class Answer(ABC):
+    """A reply or a fault: whatever can become the bytes of one HTTP reply."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def wire(self, exchange: Exchange) -> Wire:
+        """The bytes, their pieces and how they end."""
+
+
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Answer):
     """What the model says, in no provider's words.
 
     The order is the providers' own: thinking, text, calls. A reply without any of them is legal,
@@ -198,6 +209,15 @@ class Failure:
     headers: Headers = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a server plays its part; `ScriptedServer` says what each means."""
+
+    delta_chars: int = 16
+    reasoning_field: str | None = None
+    foreign_thinking: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class WireProtocol:
     """One provider API, as far as the server has to speak it. A further API is a further one."""
@@ -219,8 +239,8 @@ class WireProtocol:
     """From the failure and the request id to the body."""
     error_frame: Callable[[Failure, str], bytes]
     """The same inside a stream that has begun."""
-    refusal: Callable[[JSONObject, bytes, str | None], Refused | None]
-    """From the body, its bytes and the `reasoning_field` to the first rule it breaks."""
+    refusal: Callable[[JSONObject, bytes, Settings], Refused | None]
+    """From the body and its bytes to the first rule it breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +249,8 @@ class Exchange:
 
     request: Request
     protocol: WireProtocol
+    settings: Settings
     counter: Iterator[int]
-    delta_chars: int
-    reasoning_field: str | None
 
     @property
     def request_id(self) -> str:
@@ -256,8 +275,9 @@ class Exchange:
 
     def deltas(self, text: str) -> Iterator[str]:
         """A text in the pieces it is streamed in."""
-        for start in range(0, len(text), self.delta_chars):
-            yield text[start : start + self.delta_chars]
+        size = self.settings.delta_chars
+        for start in range(0, len(text), size):
+            yield text[start : start + size]
 
     def wire(
         self,
@@ -279,12 +299,3 @@ class Exchange:
         """An HTTP error reply in the provider's shape."""
         body = compact(self.protocol.error(failure, self.request_id)).encode()
         return self.wire(failure.status, (body,), "application/json", headers=failure.headers)
-
-
-@runtime_checkable
-class Answer(Protocol):
-    """A reply or a fault: whatever can become the bytes of one HTTP reply."""
-
-    def wire(self, exchange: Exchange) -> Wire:
-        """The bytes, their pieces and how they end."""
-        ...  # pragma: no cover
