@@ -290,8 +290,7 @@ def _checked(answer: object, where: str) -> Answer:
     if isinstance(answer, Answer):
         return answer
     raise TypeError(
-        f"{where} gives a {type(answer).__name__}, not a Reply or a fault (HttpError, …): "
-        f"{answer!r}"
+        f"{where} gives {answer!r}, which is neither a Reply nor a fault (HttpError, …)"
     )
 
 

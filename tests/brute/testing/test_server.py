@@ -871,8 +871,8 @@ def test_what_a_function_raised_is_noted_on_the_error_that_it_caused() -> None:
     [
         (Reply("x"), TypeError, r"a list of answers, not one Reply: \[Reply"),
         ("hello", TypeError, "a list of answers, not one str"),
-        ([Reply("x"), "hello"], TypeError, r"script\[1\] gives a str, not a Reply"),
-        ([Hangup], TypeError, r"script\[0\] gives a type"),
+        ([Reply("x"), "hello"], TypeError, r"script\[1\] gives 'hello', which is neither a Reply"),
+        ([Hangup], TypeError, r"script\[0\] gives <class"),
         ({"openai": [Reply("x")]}, ValueError, "no API openai: the server speaks openai.chat"),
     ],
 )
@@ -889,9 +889,9 @@ def test_a_function_that_returns_no_answer_is_told() -> None:
             status, _, body = post(
                 server.url, PATHS["openai"], json.dumps(body_for("openai")).encode()
             )
-            assert (status, b"gives a str" in body) == (500, True)
+            assert (status, b"gives 'hello'" in body) == (500, True)
 
-    with pytest.raises(TypeError, match="the script's function gives a str"):
+    with pytest.raises(TypeError, match="the script's function gives 'hello'"):
         run()
 
 
