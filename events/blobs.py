@@ -1,7 +1,7 @@
 """Large bytes of media parts: stored once by content hash, put back when read.
 
-A record whose media hold more than `LIMIT` bytes is stored with `blob="sha256:…"` in place of
-`data`. Whoever reads it finds `data` again and never sees the difference.
+A record whose media hold more than `LIMIT` bytes is stored as `large`, with `blob="sha256:…"` in
+place of `data`. Whoever reads it finds `data` again and never sees the difference.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ LIMIT = 4096
 MEDIA = b'"type":"media"'
 """Stands in the state of every record that holds a media part this version knows."""
 
-REFERENCE = b'"blob":"sha256:'
-"""Stands in the state of every record that holds a reference."""
-
 _REFERENCES = re.compile(rb'"blob":"(sha256:[0-9a-f]{64})"')
 
 V = TypeVar("V", bound=Value)
@@ -37,8 +34,6 @@ def hash_of(data: bytes) -> str:
 
 def references(state: bytes) -> list[str]:
     """The hashes that a stored record refers to."""
-    if REFERENCE not in state:
-        return []
     return [match.decode() for match in _REFERENCES.findall(state)]
 
 
@@ -53,7 +48,8 @@ def take_out(record: Record) -> tuple[Record, dict[str, bytes]]:
         taken[name] = bytes(media.data)
         return msgspec.structs.replace(media, data=None, blob=name)
 
-    return _each_media(record, change), taken
+    smaller = _each_media(record, change)
+    return (msgspec.structs.replace(smaller, large=True) if taken else record), taken
 
 
 def put_back(record: Record, bytes_of: Callable[[str], bytes]) -> Record:
@@ -64,7 +60,7 @@ def put_back(record: Record, bytes_of: Callable[[str], bytes]) -> Record:
             return media
         return msgspec.structs.replace(media, data=bytes_of(media.blob), blob=None)
 
-    return _each_media(record, change)
+    return msgspec.structs.replace(_each_media(record, change), large=False)
 
 
 def _each_media(value: V, change: Callable[[Media], Media]) -> V:

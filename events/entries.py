@@ -30,6 +30,8 @@ class Record(Value, frozen=True, kw_only=True):
     """The code that asked for it, `file:line`; for people, never part of a digest."""
     critical: bool = False
     """A version that does not know this event must not go on as if it were not there."""
+    large: bool = False
+    """As stored only: its media refer to bytes beside the log, which reading puts back."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

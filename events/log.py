@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import msgspec
 
@@ -65,9 +65,7 @@ _record: Callable[..., Record] = Record  # its fields are typed by what the code
 _decode = msgspec.json.Decoder(Record).decode
 _encode = codec.encode
 _MEDIA = blobs.MEDIA
-_REFERENCE = blobs.REFERENCE
 _LINEAGES = 10_000
-_FEW = 50
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -205,14 +203,14 @@ class EventLog:
             if tag is None:
                 raise _no_event(session, position, record.event)
             state = _encode(record)
-            if record.critical or _MEDIA in state or tag == "session.opened":
-                odd = True
+            odd = odd or record.critical or tag == "session.opened"
+            odd = odd or (len(state) > blobs.LIMIT and _MEDIA in state)
             cells += (session, position, tag, state)
             entries.append(Entry(session, position, record))
         if odd:
             if is_sibling(session):
                 return self._append_sibling(session, expect, cells, entries)
-            large = self._take_out(session, cells, entries)
+            large = self._take_out(cells, entries)
             return self._append_rare(session, expect, cells, entries, large)
         if self._store.commit(session, expect, cells, position, at):
             return entries
@@ -316,7 +314,7 @@ class EventLog:
             before = {}
         return {**added, **before} or None
 
-    def _take_out(self, session: str, cells: Cells, entries: Sequence[Entry]) -> dict[str, bytes]:
+    def _take_out(self, cells: Cells, entries: Sequence[Entry]) -> dict[str, bytes]:
         """Put references in place of large bytes, in `cells`; the bytes by their hash."""
         taken: dict[str, bytes] = {}
         for cell, entry in zip(range(3, len(cells), 4), entries, strict=True):
@@ -324,15 +322,14 @@ class EventLog:
             if found:
                 taken.update(found)
                 cells[cell] = _encode(smaller)
-            self._check_references(session, cast(bytes, cells[cell]), taken)
         return taken
 
     def _check_references(self, session: str, state: bytes, given: Mapping[str, bytes]) -> None:
         for name in references(state):
             if name not in given and self._store.blob(name) is None:
                 raise UsageError(
-                    f"{session}: a media part refers to {name}, which this log does not hold; "
-                    "append it with its data"
+                    f"{session}: the rows refer to bytes {name}, which were not given and are not "
+                    "in this log; give them in `blobs`"
                 )
 
     # -- reading -----------------------------------------------------------------------------
@@ -356,14 +353,13 @@ class EventLog:
             while rows:
                 if rows[0][0] != low or rows[-1][0] - low != len(rows) - 1:
                     raise _missing(self.where, stream, low)
-                large = len(rows) < _FEW or store.has_blobs()
                 for position, state in rows:
                     try:
                         record = _decode(state)
                     except (msgspec.DecodeError, RecursionError):
                         yield self._unusual(session, stream, position, state)
                         continue
-                    if large and _REFERENCE in state:
+                    if record.large:
                         yield self._unusual(session, stream, position, state)
                     else:
                         yield Entry(session, position, record)
@@ -414,7 +410,7 @@ class EventLog:
             record = _decode(state)
         except (msgspec.DecodeError, RecursionError):
             return self._unusual(session, stream, position, state)
-        if _REFERENCE in state:
+        if record.large:
             return self._unusual(session, stream, position, state)
         return Entry(session, position, record)
 
@@ -423,7 +419,7 @@ class EventLog:
         rows = self._store.topics(stream, position, position, 1)
         topic = rows[0][1] if rows else ""
         record, raw = codec.decode(topic, state, f"{self.where}: {stream}@{position}")
-        if _REFERENCE in state:
+        if record.large:
             record = blobs.put_back(record, self.blob)
         return Entry(session, position, record, raw)
 
@@ -658,8 +654,9 @@ class EventLog:
             record, raw = codec.decode(topic, state, f"the row for {session}@{position}")
             if tag_of(record.event) != topic:
                 raise UsageError(f"{session}@{position}: the topic {topic!r} is not its event's")
-            self._check_references(session, state, given)
-            large.update((name, given[name]) for name in references(state) if name in given)
+            if record.large:
+                self._check_references(session, state, given)
+                large.update((name, given[name]) for name in references(state) if name in given)
             cells += (session, position, topic, state)
             entries.append(Entry(session, position, record, raw))
         _check_hashes(session, large)

@@ -175,10 +175,6 @@ class Store(Protocol):
         """At most `limit` ids that begin or end with `address`."""
         ...
 
-    def has_blobs(self) -> bool:
-        """Whether any large bytes are stored."""
-        ...
-
     def blob(self, hash: str) -> bytes | None:
         """The bytes with that content hash."""
         ...

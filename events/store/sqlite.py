@@ -51,7 +51,7 @@ from brute.events.store.sqlite_errors import translated
 if TYPE_CHECKING:
     from eventsourcing.persistence import Subscription
 
-WIDTHS = (64, 16, 4, 1)
+WIDTHS = (128, 64, 32, 16, 8, 4, 2, 1)
 """Rows of the INSERT statements a batch is cut into."""
 
 POLL = 0.02
@@ -330,10 +330,6 @@ class SQLiteStore(SQLiteApplicationRecorder):
             " UNION SELECT id FROM sessions WHERE substr(id,-length(?1))=?1 LIMIT ?2"
         )
         return [row[0] for row in self._select(sql, (address, limit))]
-
-    def has_blobs(self) -> bool:
-        """See `Store.has_blobs`."""
-        return bool(self._select("SELECT 1 FROM blobs LIMIT 1", ()))
 
     def blob(self, hash: str) -> bytes | None:
         """See `Store.blob`."""
