@@ -30,6 +30,20 @@ class EncodingError(UsageError):
         )
 
 
+class MissingExtra(UsageError, ImportError):
+    """A part of Brute needs a library that was not installed with it."""
+
+    def __init__(self, part: str, library: str, extra: str) -> None:
+        super().__init__(part, library, extra)
+        self.part, self.library, self.extra = part, library, extra
+
+    def __str__(self) -> str:
+        return (
+            f"{self.part} needs {self.library}, which is not installed; "
+            f"pip install 'brute-log[{self.extra}]'"
+        )
+
+
 class UnknownSession(UsageError):
     """No session, or more than one, answers to the address."""
 

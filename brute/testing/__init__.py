@@ -1,4 +1,4 @@
-"""What Brute gives to tests: a scripted provider that real SDK clients talk to.
+"""What Brute gives to tests: strategies for laws, a scripted provider for real SDK clients.
 
 Every name loads on first use: a test that needs the server alone does not need hypothesis.
 """
@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from brute.testing import strategies as st
     from brute.testing.server import Script as Script
     from brute.testing.server import ScriptedServer as ScriptedServer
     from brute.testing.server import provider_refusal as provider_refusal
@@ -41,6 +42,7 @@ __all__ = [
     "StreamError",
     "Tokens",
     "provider_refusal",
+    "st",
 ]
 
 _HOME = {
@@ -55,12 +57,16 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    value: object
+    if name == "st":
+        value = import_module("brute.testing.strategies")
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *__all__})

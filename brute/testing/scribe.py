@@ -14,6 +14,7 @@ import msgspec
 from brute.events import events as e
 from brute.events.entries import Entry, Record
 from brute.events.messages import (
+    AnyPart,
     Finish,
     Message,
     Origin,
@@ -161,7 +162,7 @@ class Scribe:
 
 
 def _numbered(rounds: Iterable[Round]) -> Iterator[Round]:
-    """The rounds with ids in their calls: call_1, call_2 …"""
+    """The rounds with ids in their calls: call_1, call_2 and so on."""
     number = 0
     for round_ in rounds:
         calls: list[ToolCall] = []
@@ -172,7 +173,7 @@ def _numbered(rounds: Iterable[Round]) -> Iterator[Round]:
 
 
 def _reply(round_: Round) -> Message:
-    parts = [
+    parts: list[AnyPart] = [
         *([Reasoning(text=round_.thought)] if round_.thought is not None else []),
         *([Text(text=round_.said)] if round_.said is not None else []),
         *round_.calls,
