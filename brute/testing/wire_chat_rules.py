@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from brute.testing.wire_rules import NAME, kind, lone_surrogate, words
+from brute.testing.wire_rules import NAME, is_one_of, kind, lone_surrogate, words
 from brute.testing.wire_script import JSON, JSONObject, Refused, Settings, is_array, is_object
 
 TOP_LEVEL = words(
@@ -105,7 +105,7 @@ def _message(place: str, message: JSON, keys_of: dict[str, frozenset[str]]) -> I
         yield _wrong_type("C1", place, "an object", message)
         return
     role = message.get("role")
-    if not isinstance(role, str) or role not in keys_of:
+    if not is_one_of(role, keys_of):
         supported = "'system', 'assistant', 'user', 'function', 'tool', and 'developer'"
         yield Refused(
             "C1",
@@ -152,7 +152,7 @@ def _part(place: str, part: JSON, allowed: frozenset[str]) -> Iterator[Refused]:
         yield _missing("C10", f"{place}.type")
         return
     found = part["type"]
-    if not isinstance(found, str) or found not in allowed:
+    if not is_one_of(found, allowed):
         supported = " and ".join(f"'{word}'" for word in sorted(allowed))
         yield Refused(
             "C10",
@@ -260,7 +260,7 @@ def _tools(tools: JSON) -> Iterator[Refused]:
     for number, tool in enumerate(tools):
         place = f"tools[{number}]"
         form = tool.get("type") if is_object(tool) else None
-        if not isinstance(form, str) or form not in CALLS:
+        if not is_one_of(form, CALLS):
             yield _missing("C11", f"{place}.type")
         elif not is_object(tool.get(form)):
             yield _missing("C11", f"{place}.{form}")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from brute.testing.wire_rules import NAME, lone_surrogate, objects, words
+from brute.testing.wire_rules import NAME, is_one_of, lone_surrogate, objects, words
 from brute.testing.wire_script import (
     JSON,
     SIGNATURE_PREFIX,
@@ -198,7 +198,7 @@ def _message_shape(place: str, message: JSON, version: tuple[int, int]) -> Itera
             'messages: Unexpected role "system". The Messages API accepts a top-level `system` '
             'parameter, not "system" as an input message role.',
         )
-    if not isinstance(role, str) or role not in MESSAGE_KEYS:
+    if not is_one_of(role, MESSAGE_KEYS):
         yield Refused("A8", f"{place}.role: Input should be 'user' or 'assistant'")
         return
     for key in sorted(message.keys() - MESSAGE_KEYS[role]):
@@ -219,8 +219,7 @@ def _block_shape(place: str, block: JSON, role: str) -> Iterator[Refused]:
         yield Refused("A18", f"{place}.type: {_REQUIRED}")
         return
     kind = block["type"]
-    shape = BLOCKS.get(kind) if isinstance(kind, str) else None
-    if shape is None:
+    if not is_one_of(kind, BLOCKS):
         tags = ", ".join(f"'{tag}'" for tag in sorted(BLOCKS))
         yield Refused(
             "A18",
@@ -228,6 +227,7 @@ def _block_shape(place: str, block: JSON, role: str) -> Iterator[Refused]:
             f"tags: {tags}",
         )
         return
+    shape = BLOCKS[kind]
     if role not in shape.roles:
         yield Refused(
             "A8",
@@ -262,7 +262,7 @@ def _result_shape(place: str, content: JSON) -> Iterator[Refused]:
         return
     for number, block in enumerate(content):
         kind = block.get("type") if is_object(block) else None
-        if kind not in RESULT_CONTENT:
+        if not is_one_of(kind, RESULT_CONTENT):
             tags = ", ".join(f"'{tag}'" for tag in sorted(RESULT_CONTENT))
             yield Refused(
                 "A18",
@@ -341,11 +341,12 @@ def _texts_say_something(body: Body) -> Iterator[Refused]:
     )
     system = ((f"system.{number}", part) for number, part in objects(body.json.get("system")))
     for place, block in (*body.blocks, *inner, *system):
-        if block.get("type") != "text":
+        said = block.get("text", "")
+        if block.get("type") != "text" or not isinstance(said, str):
             continue
-        if not block.get("text"):
+        if not said:
             yield Refused("A4", f"{_root(place)}: text content blocks must be non-empty")
-        elif not block["text"].strip():
+        elif not said.strip():
             yield Refused(
                 "A4", f"{_root(place)}: text content blocks must contain non-whitespace text"
             )

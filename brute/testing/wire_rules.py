@@ -10,7 +10,8 @@ cannot hide in a mistake of ours. The names of the rules are those of the refere
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from typing import TypeGuard
 
 from brute.testing.wire_script import JSON, JSONObject, is_array, is_object
 
@@ -52,6 +53,11 @@ def strings(value: JSON) -> Iterator[str]:
         elif is_object(item):
             stack.extend(item)
             stack.extend(item.values())
+
+
+def is_one_of(value: JSON, allowed: Container[str]) -> TypeGuard[str]:
+    """Whether a JSON value is one of some words; asking for a list in a set would raise."""
+    return isinstance(value, str) and value in allowed
 
 
 def lone_surrogate(body: JSONObject, raw: bytes) -> bool:

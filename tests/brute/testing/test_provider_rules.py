@@ -435,6 +435,27 @@ def test_a_request_that_the_provider_takes_is_taken(api: str, change: dict[str, 
     assert provider_refusal(api, BASE[api] | change) is None
 
 
+@pytest.mark.parametrize(
+    ("api", "key", "rule"),
+    [
+        ("anthropic.messages", "model", "A1"),
+        ("anthropic.messages", "max_tokens", "A1"),
+        ("anthropic.messages", "messages", "A1"),
+        ("openai.chat", "model", "C0"),
+        ("openai.chat", "messages", "C0"),
+    ],
+)
+def test_a_request_without_what_every_request_has_is_told_what_is_missing(
+    api: str, key: str, rule: str
+) -> None:
+    body = {name: value for name, value in BASE[api].items() if name != key}
+
+    found = provider_refusal(api, body)
+
+    assert found is not None
+    assert (found.rule, key in found.message) == (rule, True)
+
+
 def test_nan_in_a_body_is_refused_before_any_rule() -> None:
     found = provider_refusal("openai.chat", {"model": "m", "temperature": float("nan")})
 

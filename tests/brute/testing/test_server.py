@@ -444,11 +444,23 @@ def test_malformed_arguments_reach_the_client_as_they_stand() -> None:
         assert "".join(delta.partial_json for delta in deltas) == '{"q": "kyo'
 
 
-def test_a_plain_anthropic_reply_with_malformed_arguments_is_the_scripts_mistake() -> None:
-    script = [Reply(calls=[Call("f", "[1]")])]
+@pytest.mark.parametrize("arguments", ["[1]", '{"q": "kyo'])
+def test_a_plain_anthropic_reply_with_malformed_arguments_is_the_scripts_mistake(
+    arguments: str,
+) -> None:
+    script = [Reply(calls=[Call("f", arguments)])]
 
     with pytest.raises(ValueError, match="script a RawBody"):
         ask_in_vain(script, "anthropic", "only a stream")
+
+
+@pytest.mark.parametrize("sdk", BOTH)
+def test_a_call_keeps_the_id_that_the_script_gives(sdk: Sdk) -> None:
+    script = [Reply(calls=[Call("f", id="mine"), Call("f")])]
+    with ScriptedServer(script) as server, asker(server, sdk) as ask:
+        ids = re.findall(r'"id": ?"(mine|[a-z]+_\d+)"', ask().to_json())
+
+    assert ids[-2:] == ["mine", {"openai": "call_000001", "anthropic": "toolu_000001"}[sdk]]
 
 
 def test_arguments_that_are_not_json_are_refused_where_the_script_is_written() -> None:
@@ -1127,7 +1139,7 @@ def test_the_server_needs_neither_hypothesis_nor_an_sdk() -> None:
     script = """
 import sys
 import brute.testing.server
-from brute.testing import *
+from brute.testing import Call, CutStream, Reply, ScriptedServer, Tokens
 heavy = {"hypothesis", "openai", "anthropic", "httpx2", "pydantic"} & set(sys.modules)
 assert not heavy, heavy
 """
