@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from brute.testing.wire_faults import HttpError as HttpError
     from brute.testing.wire_faults import RawBody as RawBody
     from brute.testing.wire_faults import StreamError as StreamError
+    from brute.testing.wire_http import Wire as Wire
     from brute.testing.wire_script import Answer as Answer
     from brute.testing.wire_script import Call as Call
+    from brute.testing.wire_script import Exchange as Exchange
     from brute.testing.wire_script import Refused as Refused
     from brute.testing.wire_script import Reply as Reply
     from brute.testing.wire_script import Request as Request
@@ -31,6 +33,7 @@ __all__ = [
     "Call",
     "CutStream",
     "Drip",
+    "Exchange",
     "Hangup",
     "HttpError",
     "RawBody",
@@ -41,6 +44,7 @@ __all__ = [
     "ScriptedServer",
     "StreamError",
     "Tokens",
+    "Wire",
     "provider_refusal",
     "st",
 ]
@@ -50,7 +54,8 @@ _HOME = {
     for module, names in {
         "server": "Script ScriptedServer provider_refusal",
         "wire_faults": "CutStream Drip Hangup HttpError RawBody StreamError",
-        "wire_script": "Answer Call Refused Reply Request Tokens",
+        "wire_http": "Wire",
+        "wire_script": "Answer Call Exchange Refused Reply Request Tokens",
     }.items()
     for name in names.split()
 }
