@@ -1170,7 +1170,7 @@ def test_the_docstrings_run() -> None:
 )
 def test_every_example_of_the_reference_page_runs(block: str) -> None:
     names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(block, str(DOCS), "exec"), names)
+    exec(compile(block, str(DOCS), "exec", dont_inherit=True), names)
     tests = [value for name, value in names.items() if name.startswith("test_")]
     for test in tests:
         outcome = test()
