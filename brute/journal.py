@@ -18,11 +18,15 @@ from brute.divergence import Divergence, Kind
 from brute.events.entries import Entry
 from brute.events.errors import AlreadyAnswered, Conflict, Fenced
 from brute.events.events import (
+    ApprovalAsked,
+    EffectCalled,
     Event,
     EventClass,
     PromptAppended,
     RunStarted,
+    ToolCalled,
     UnknownEvent,
+    ValueRecorded,
     class_of,
     tag_of,
 )
@@ -30,6 +34,9 @@ from brute.events.log import Draft, EventLog
 
 LANE: contextvars.ContextVar[str] = contextvars.ContextVar("brute-lane", default="/")
 """The lane of the code that runs now."""
+
+INDEPENDENT = (PromptAppended, ToolCalled, EffectCalled, ApprovalAsked, ValueRecorded)
+"""Facts that do not depend on what the list of messages was when they were said."""
 
 REBASES = 50
 """How often an append that may be rebased is tried again before `Conflict` reaches the caller."""
@@ -201,10 +208,16 @@ class Live:
                 raise Conflict(self.session, new[0].position - 1 if new else self.last, self.last)
 
     def _rebases(self, event: Event) -> bool:
-        """Observed events, outcomes, and what is said from outside a run hold anywhere."""
+        """Whether the event holds behind what the last conflict brought in.
+
+        Observed events, outcomes, and what is said from outside a run hold anywhere. A run's own
+        facts hold behind inputs that arrived meanwhile, unless they were built from the list.
+        """
         if class_of(event) in (EventClass.OBSERVED, EventClass.OUTCOME):
             return True
-        return self.epoch is None and isinstance(event, PromptAppended)
+        if self.epoch is None and isinstance(event, PromptAppended):
+            return True
+        return isinstance(event, INDEPENDENT) and self.inputs_only()
 
 
 def _epoch(entry: Entry) -> int:

@@ -36,7 +36,7 @@ class Log:
 
         Raises `UsageError` if the id is taken or cannot be one.
         """
-        session = check_id(id) if id is not None else self.events.new_id()
+        session = id if id is not None else self.events.new_id()
         opened = SessionOpened(
             agent=agent,
             cwd=str(Path.cwd()),
@@ -90,7 +90,7 @@ class Log:
         return list(self.events.read(session))
 
     def _fork(self, session: str, position: int, id: str | None) -> Session:
-        child = self.events.fork(session, position, id=check_id(id) if id is not None else None)
+        child = self.events.fork(session, position, id=id)
         return Session(self, child, Live(self.events, child, self._read(child)))
 
     def __enter__(self) -> Log:
@@ -124,20 +124,3 @@ def open(  # noqa: A001 - the name users know from the standard library
     store Brute does not know.
     """
     return Log(EventLog.open(url, synchronous=synchronous, read_only=read_only, create=create))
-
-
-def check_id(id: str) -> str:
-    """A session id that you chose: 1 to 200 visible characters, none of `@ ~ /`.
-
-    Raises `UsageError`.
-    """
-    if (
-        not 0 < len(id) <= 200
-        or id == "last"
-        or any(c in "@~/" or not c.isprintable() or c.isspace() for c in id)
-    ):
-        raise UsageError(
-            f"{id!r} cannot be a session id: give 1 to 200 visible characters, none of them "
-            "a blank, '@', '~' or '/', and not the word 'last'"
-        )
-    return id

@@ -13,20 +13,25 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import msgspec
 
+from brute import transports
 from brute.drive import Do, Steps, run_async, run_sync
 from brute.effects import Effect, Run
 from brute.events.entries import Entry
-from brute.events.errors import Conflict, UnknownPosition, UsageError
+from brute.events.errors import AlreadyAnswered, Conflict, Fenced, UnknownPosition, UsageError
 from brute.events.events import (
     EffectCalled,
     EffectReturned,
     Event,
+    Failure,
     HistoryRewound,
     Lifetime,
     ModelRef,
     NoteAdded,
     PromptAppended,
+    ReplyInterrupted,
     ReplyReceived,
+    RequestFailed,
+    RequestSent,
     StreamChunked,
     ToolCalled,
     ToolReturned,
@@ -283,7 +288,10 @@ class Session(View):
         *,
         is_async: bool | None = None,
     ) -> Any:
-        """Run the open calls of a reply (default: all open ones), each in a lane of its own.
+        """Run the calls of a reply (default: all that wait), each in a lane of its own.
+
+        A call that cannot be run (malformed, cut off) is answered with an error; one that a dead
+        process had started is `unknown`, unless its tool is an idempotent effect.
 
         Sync: one after the other. Async (the reply came from an async run function, or a tool is
         async, or `is_async` says so): at once, plain functions in threads. A tool's exception
@@ -291,7 +299,7 @@ class Session(View):
         Returns the results, in call order; awaited in the async case.
         """
         self._offer(tools)
-        open_calls = [c for c in (reply.calls if reply else self.calls.open) if c.outcome is None]
+        open_calls = self._to_run(reply)
         functions = [self._tools.get(call.call.name) for call in open_calls]
         lanes = [self._child_lane() for _ in open_calls]
         steps = [self._run_call(call, fn) for call, fn in zip(open_calls, functions, strict=True)]
@@ -300,6 +308,15 @@ class Session(View):
         if is_async:
             return self._run_calls_async(lanes, steps)
         return [_in_lane(lane, step) for lane, step in zip(lanes, steps, strict=True)]
+
+    def _to_run(self, reply: Reply | None) -> list[Call]:
+        """The calls without an outcome: of a reply, or all that are not closed."""
+        if reply is not None:
+            return [call for call in reply.calls if call.outcome is None]
+        calls = self.calls
+        unknown = calls.unknown(self._journal.run)
+        waiting = [*calls.open, *calls.unrunnable, *unknown]
+        return sorted(waiting, key=lambda call: (call.reply, call.part))
 
     async def _run_calls_async(
         self, lanes: list[str], steps: list[Steps[ToolResult]]
@@ -347,14 +364,39 @@ class Session(View):
     def returned(self, call: Call, value: object) -> ToolResult:
         """Record the result of a call that was run elsewhere, in one commit with its intent."""
         content = to_content(value)
-        if call.intent is None:
-            journal = self._journal
-            intent = journal.fact(Draft(event=ToolCalled(reply=call.reply, part=call.part)))[0][0]
-            position = intent.position
-        else:
-            position = call.intent
-        self._journal.outcome(Draft(event=ToolReturned(content=content), cause=position))
+        returned = ToolReturned(content=content)
+        called = Draft(event=ToolCalled(reply=call.reply, part=call.part))
+        journal = self._journal
+        while (intent := self._unanswered(call)) is None:
+            if not isinstance(journal, Live):
+                intent = journal.fact(called)[0][0].position
+                break
+            outcome = Draft(event=returned, cause=journal.last + 1)
+            try:
+                journal.append_exactly([called, outcome])
+                return _result(call, content, "ok")
+            except Fenced:
+                raise
+            except Conflict:  # another writer was faster; it may have been about this very call
+                journal.refresh()
+        journal.outcome(Draft(event=returned, cause=intent))
         return _result(call, content, "ok")
+
+    def _unanswered(self, call: Call) -> int | None:
+        """The position of the intent to run a call, if there is one.
+
+        Raises `AlreadyAnswered` if it has its outcome.
+        """
+        known = self.calls.get(call.reply, call.part)
+        if known is None:
+            raise UsageError(
+                f"{self.id}: no call stands at part {call.part} of position {call.reply}; "
+                "session.calls lists the calls of this session"
+            )
+        if known.outcome is not None:
+            answered = known.result if known.result is not None else self.position
+            raise AlreadyAnswered(self.id, known.intent or known.reply, answered)
+        return known.intent
 
     def _run_call(self, call: Call, tool: object) -> Steps[ToolResult]:
         intent, served = self._tool_intent(call)
@@ -371,9 +413,9 @@ class Session(View):
 
     def _tool_intent(self, call: Call) -> tuple[Entry, bool]:
         """The intent to run a call; one whose writer is gone is taken up as served."""
-        known = self.calls.get(call.reply, call.part)
-        if known is not None and known.intent is not None and known.outcome is None:
-            return self._entry(known.intent), True
+        intent = self._unanswered(call)
+        if intent is not None:
+            return self._entry(intent), True
         return self._journal.fact(Draft(event=ToolCalled(reply=call.reply, part=call.part)))[0]
 
     def _entry(self, position: int) -> Entry:
@@ -496,6 +538,53 @@ class Session(View):
         return self
 
     # -- what a killed writer left -----------------------------------------------------------------
+
+    def recover(self) -> list[Entry]:
+        """Give what a dead writer left open its outcome; the entries that were appended.
+
+        A request without one becomes an interrupted reply with what had streamed of it (at most
+        the last 250 ms or 4 KB are lost), or a failed request; a started call becomes `unknown`.
+        Nothing else needs it: requests built from a session with open ends are valid anyway.
+
+        Call it only when no other writer is at work on the session: a live one's outcome would
+        be refused afterwards.
+        """
+        self.refresh()
+        appended = [
+            self._journal.outcome(
+                Draft(event=self._left_of(request.position), cause=request.position)
+            )
+            for request in self.requests.open
+        ]
+        for call in self.calls.unknown(self._journal.run):
+            event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
+            appended.append(self._journal.outcome(Draft(event=event, cause=call.intent)))
+        return appended
+
+    def _left_of(self, position: int) -> ReplyInterrupted | RequestFailed:
+        """The outcome of a request whose writer is gone, out of its sibling stream."""
+        request = self._entry(position).event
+        assert isinstance(request, RequestSent)
+        gone = Failure(kind="WriterGone", message="the process ended while it waited for the reply")
+        transport = getattr(transports, request.transport, None)
+        if transport is None:  # one of the user's own; its chunks stay where they are
+            return RequestFailed(error=gone)
+        reader = transport.stream()
+        for entry in self._log.events.read(f"{self.id}~{position}"):
+            if isinstance(entry.event, StreamChunked):
+                for frame in entry.event.frames:
+                    reader.feed(frame)
+        reply = reader.cut()
+        self._drop_checkpoint(position)
+        if not reply.message.parts:
+            return RequestFailed(error=gone)
+        return ReplyInterrupted(
+            message=reply.message,
+            reason=gone.message,
+            error=gone,
+            usage=reply.usage,
+            response_id=reply.response_id,
+        )
 
     def _checkpoint(self, position: int, number: int, chunk: StreamChunked) -> None:
         if isinstance(self._journal, Live):
