@@ -258,7 +258,10 @@ class MessageList:
 
     def _prompt_edited(self, position: int, record: Record, event: PromptEdited) -> None:
         in_turn = record.lane in self._in_turn
-        change = _Change(event.op, event.anchor, event.message, position, record.lane, in_turn)
+        anchor = event.anchor
+        if anchor is not None and anchor >= position:  # nobody can have meant what was to come
+            anchor = None
+        change = _Change(event.op, anchor, event.message, position, record.lane, in_turn)
         self._change(change, event.lifetime)
 
     def _change(self, change: _Change, lifetime: Lifetime) -> None:
@@ -381,8 +384,10 @@ class MessageList:
         reply, part = self._intents.pop(cause, (None, 0))
         block = self._blocks.get(reply) if reply is not None else None
         call = block.calls.pop(part, None) if block is not None else None
-        if block is None or call is None:  # a second outcome, or of a call that is not said
+        if reply is None or block is None or call is None:  # a second outcome, or of no call said
             return
+        if not block.calls:
+            del self._blocks[reply]
         if message is not None:
             self._say((position,), position, message)
         else:

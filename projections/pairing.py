@@ -39,7 +39,11 @@ def results_of(message: Message) -> Iterator[ToolResult]:
 
 def calls_of(message: Message) -> dict[int, ToolCall]:
     """The calls that a message holds, by part index."""
-    return {index: part for index, part in enumerate(message.parts) if type(part) is ToolCall}
+    calls: dict[int, ToolCall] = {}
+    for index, part in enumerate(message.parts):  # a comprehension would be one more frame
+        if type(part) is ToolCall:
+            calls[index] = part
+    return calls
 
 
 def pairs(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
