@@ -1,0 +1,788 @@
+"""Anthropic Messages.
+
+A message of this API is a list of blocks. Results are blocks of a user's message here; they become
+one `tool` message each, and planning puts them together again: what stands next to each other and
+is a user's goes out as one message. System text has a place of its own, and on newer models also
+places between the messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from brute.events.events import Settings, ToolSpec
+from brute.events.jsontypes import JSON, JSONObject
+from brute.events.messages import (
+    AnyPart,
+    Citation,
+    Finish,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Native,
+    Origin,
+    Reasoning,
+    ResultPart,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from brute.transports.anthropic_stream import MessagesReader
+from brute.transports.base import MessageTransport, normal_finish, sealed
+from brute.transports.plan import Plan
+from brute.transports.rules import NAME, SAFE_WORD, Aim, Pattern, Rules
+from brute.transports.shapes import Loss, Received, UnreadableReply
+from brute.transports.wire import (
+    extras,
+    from_base64,
+    image_type,
+    is_object,
+    json_text,
+    mend_json,
+    objects,
+    plain,
+    rest,
+    same,
+    to_base64,
+    without_nulls,
+)
+
+API = "anthropic.messages"
+
+FINISHES: dict[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "pause",
+    "compaction": "pause",
+    "refusal": "refusal",
+}
+
+SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+MAX_TOKENS = 4096
+"""`max_tokens` is required; this much every model may give."""
+MAX_MARKS = 4
+"""Cache marks that a request may bear."""
+
+
+# -- blocks in -----------------------------------------------------------------------------------
+
+
+def load_block(block: JSON) -> AnyPart:
+    """A block as a part; the block itself is kept beside it where writing it would not give it."""
+    if not is_object(block):
+        return Native(api=API, kind="text", block=block)
+    kind = str(block.get("type"))
+    loader = LOADERS.get(kind)
+    if loader is None and kind.endswith("_tool_result"):
+        loader = _load_hosted_result
+    part = loader(block) if loader is not None else None
+    if part is None:
+        return Native(api=API, kind=kind, block=without_nulls(block))
+    return _verified(part, block)
+
+
+def _verified(part: AnyPart, block: JSONObject) -> AnyPart:
+    said = without_nulls(block)
+    if "$text" in said or same(dump_block(part), said):
+        return part
+    residual = {**part.extra(API), "$raw": said}
+    return replace(part, extras={API: residual})
+
+
+def _load_text(block: JSONObject) -> AnyPart | None:
+    text, cites = block.get("text"), block.get("citations")
+    if not isinstance(text, str) or not isinstance(cites, (list, type(None))):
+        return None
+    residual = rest(block, frozenset({"type", "text", "citations"}))
+    if cites == []:
+        residual["citations"] = []
+    citations = tuple(map(_load_citation, objects(cites)))
+    return Text(text=text, citations=citations, extras=extras(API, residual))
+
+
+_CITED = {"url": "url", "title": "title", "cited_text": "quote"}
+
+
+def _load_citation(cite: JSONObject) -> Citation:
+    fields = {ours: v for theirs, ours in _CITED.items() if isinstance(v := cite.get(theirs), str)}
+    kept = {t for t, o in _CITED.items() if o in fields}
+    residual = rest(cite, frozenset({"type", *kept}))
+    return Citation(kind=str(cite.get("type")), extras=extras(API, residual), **cast(Any, fields))
+
+
+def _dump_citation(cite: Citation) -> JSONObject:
+    said = {t: v for t, o in _CITED.items() if (v := getattr(cite, o)) is not None}
+    return {"type": cite.kind, **said, **((cite.extras or {}).get(API, {}))}
+
+
+def _load_thinking(block: JSONObject) -> AnyPart | None:
+    text, signature = block.get("thinking"), block.get("signature")
+    if not isinstance(text, str) or not isinstance(signature, (str, type(None))):
+        return None
+    residual = rest(block, frozenset({"type", "thinking", "signature"}))
+    return Reasoning(text=text, signature=signature, extras=extras(API, residual))
+
+
+def _load_redacted(block: JSONObject) -> AnyPart | None:
+    data = block.get("data")
+    if not isinstance(data, str):
+        return None
+    residual = rest(block, frozenset({"type", "data"}))
+    return Reasoning(kind="encrypted", data=data, extras=extras(API, residual))
+
+
+def _load_call(block: JSONObject) -> AnyPart | None:
+    id = block.get("id")
+    residual = rest(block, frozenset({"type", "id", "name", "input", "$text"}))
+    raw = block.get("$text")
+    if not isinstance(raw, str):
+        raw = json_text(block.get("input") if block.get("input") is not None else {})
+    return ToolCall(
+        id=id if isinstance(id, str) else None,
+        name=str(block.get("name") or ""),
+        raw=raw,
+        extras=extras(API, residual),
+    )
+
+
+def _load_hosted_call(block: JSONObject) -> AnyPart | None:
+    id, name = block.get("id"), block.get("name")
+    if not isinstance(id, str) or not isinstance(name, str):
+        return None
+    residual = rest(block, frozenset({"type", "id", "name", "input", "$text"}))
+    if block["type"] != "server_tool_use":
+        residual["type"] = block["type"]
+    said = block.get("$text", block.get("input"))
+    return Hosted(id=id, tool=name, input=said, extras=extras(API, residual))
+
+
+def _load_hosted_result(block: JSONObject) -> AnyPart | None:
+    id, kind, output = block.get("tool_use_id"), str(block["type"]), block.get("content")
+    if not isinstance(id, str):
+        return None
+    residual = rest(block, frozenset({"type", "tool_use_id", "content"}))
+    failed = bool(block.get("is_error")) or (
+        is_object(output) and str(output.get("type")).endswith("_error")
+    )
+    return Hosted(
+        id=id,
+        tool=kind.removesuffix("_tool_result"),
+        output=output,
+        error=failed,
+        extras=extras(API, residual),
+    )
+
+
+def _load_result(block: JSONObject) -> AnyPart | None:
+    id, content, failed = block.get("tool_use_id"), block.get("content"), block.get("is_error")
+    residual = rest(block, frozenset({"type", "tool_use_id", "content", "is_error"}))
+    parts: list[AnyPart] = []
+    if isinstance(content, str):
+        parts = [Text(text=content)] if content else []
+        if not parts or not content:
+            residual["form"] = "empty"
+    elif isinstance(content, list):
+        parts = [load_block(b) for b in cast("list[JSON]", content)]
+        alone = len(parts) == 1 and type(parts[0]) is Text and parts[0].extras is None
+        if (alone and not cast(Text, parts[0]).citations) or not parts:
+            residual["form"] = "list"
+    if failed is False:
+        residual["is_error"] = False
+    return ToolResult(
+        call_id=id if isinstance(id, str) else None,
+        content=cast("tuple[ResultPart, ...]", tuple(parts)),
+        outcome="error" if failed else "ok",
+        extras=extras(API, residual),
+    )
+
+
+def _load_media(block: JSONObject) -> AnyPart | None:
+    source, title = block.get("source"), block.get("title")
+    if not is_object(source) or not isinstance(title, (str, type(None))):
+        return None
+    known: dict[str, tuple[str, ...]] = {
+        "base64": ("media_type", "data"),
+        "text": ("media_type", "data"),
+        "url": ("url",),
+        "file": ("file_id",),
+    }
+    kind = str(source.get("type"))
+    fields: dict[str, Any] = {k: source.get(k) for k in known.get(kind, ())}
+    if not fields or not all(isinstance(v, str) for v in fields.values()):
+        return None
+    residual = rest(block, frozenset({"type", "source", "title"}))
+    if inner := rest(source, frozenset({"type", *fields})):
+        residual["source"] = inner
+    if kind == "base64":
+        fields["data"] = from_base64(fields["data"])
+        if fields["data"] is None:
+            return None
+    elif kind == "text":
+        fields["data"] = fields["data"].encode("utf-8", "surrogatepass")
+        residual["plain"] = True
+    word = cast(Any, block["type"])
+    return Media(kind=word, name=title, extras=extras(API, residual), **fields)
+
+
+LOADERS: dict[str, Callable[[JSONObject], AnyPart | None]] = {
+    "text": _load_text,
+    "thinking": _load_thinking,
+    "redacted_thinking": _load_redacted,
+    "tool_use": _load_call,
+    "tool_result": _load_result,
+    "image": _load_media,
+    "document": _load_media,
+    **dict.fromkeys(SERVER_CALLS, _load_hosted_call),
+}
+
+
+# -- blocks out ----------------------------------------------------------------------------------
+
+_decode = msgspec.json.Decoder().decode
+
+
+def dump_block(part: AnyPart) -> JSON:
+    """A part as a block."""
+    x = part.extra(API)
+    if "$raw" in x:
+        return x["$raw"]
+    return DUMPERS[type(part)](part, x)
+
+
+def _dump_text(part: Text, x: JSONObject) -> JSON:
+    block: JSONObject = {"type": "text", "text": part.text}
+    if part.citations:
+        block["citations"] = [_dump_citation(c) for c in part.citations]
+    if x:
+        block.update(x)
+    return block
+
+
+def _dump_reasoning(part: Reasoning, x: JSONObject) -> JSON:
+    if part.kind == "encrypted":
+        return {"type": "redacted_thinking", "data": part.data, **x}
+    block: JSONObject = {"type": "thinking", "thinking": part.text}
+    if part.signature is not None:
+        block["signature"] = part.signature
+    if x:
+        block.update(x)
+    return block
+
+
+def _dump_call(part: ToolCall, x: JSONObject) -> JSON:
+    block = {"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)}
+    if x:
+        block.update(x)
+    if part.id is None:
+        del block["id"]
+    return block
+
+
+def input_of(call: ToolCall) -> JSONObject:
+    """The arguments of a call as the object that this API wants.
+
+    Arguments that are no object are wrapped, so that the model sees what it wrote.
+    """
+    if call.kind == "function":
+        try:
+            value = _decode(call.raw)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            value = None
+        if type(value) is dict:
+            return cast(JSONObject, value)
+    arguments = call.arguments
+    if arguments or call.malformed is None:
+        return cast(JSONObject, mend_json(arguments))
+    return {"_raw": mend_json(call.raw)}
+
+
+def _dump_hosted(part: Hosted, x: JSONObject) -> JSON:
+    if part.input is not UNSET:
+        kind = x.get("type", "server_tool_use")
+        others = {k: v for k, v in x.items() if k != "type"} if x else x
+        return {"type": kind, "id": part.id, "name": part.tool, "input": part.input, **others}
+    kind = f"{part.tool}_tool_result"
+    return {"type": kind, "tool_use_id": part.id, "content": part.output, **x}
+
+
+def _dump_result(part: ToolResult, x: JSONObject) -> JSON:
+    block: JSONObject = {"type": "tool_result", "tool_use_id": part.call_id}
+    content = part.content
+    only = content[0] if len(content) == 1 else None
+    if only is not None and type(only) is Text and not x and only.extras is None:
+        block["content"] = only.text
+    else:
+        _put_result(block, part, x)
+    if part.outcome != "ok":
+        block["is_error"] = True
+    if part.call_id is None:
+        del block["tool_use_id"]
+    return block
+
+
+def _put_result(block: JSONObject, part: ToolResult, x: JSONObject) -> None:
+    content, form = part.content, x.get("form")
+    only = content[0] if len(content) == 1 else None
+    plain_text = type(only) is Text and not only.extras and not only.citations
+    if type(only) is Text and plain_text and form != "list":
+        block["content"] = only.text
+    elif content or form == "list":
+        block["content"] = [dump_block(p) for p in content]
+    elif form == "empty":
+        block["content"] = ""
+    block.update((k, v) for k, v in x.items() if k != "form")
+
+
+def _dump_media(part: Media, x: JSONObject) -> JSON:
+    if part.data is not None and x.get("plain"):
+        text = part.data.decode("utf-8", "replace")
+        source: JSONObject = {"type": "text", "media_type": part.media_type, "data": text}
+    elif part.data is not None:
+        data = to_base64(part.data)
+        source = {"type": "base64", "media_type": part.media_type, "data": data}
+    elif part.file_id is not None:
+        source = {"type": "file", "file_id": part.file_id}
+    else:
+        source = {"type": "url", "url": part.url}
+    block: JSONObject = {"type": part.kind, "source": {**source, **x.get("source", {})}}
+    if part.name is not None and (part.kind == "document" or x):
+        block["title"] = part.name
+    block.update((k, v) for k, v in x.items() if k not in {"plain", "source"})
+    return block
+
+
+def _dump_json(part: Json, x: JSONObject) -> JSON:
+    return {"type": "text", "text": json_text(part.value), **x}
+
+
+def _dump_native(part: Native, x: JSONObject) -> JSON:
+    return part.block
+
+
+def _dump_as_text(part: AnyPart, x: JSONObject) -> JSON:
+    return {"type": "text", "text": getattr(part, "text", "") or "-"}
+
+
+DUMPERS: dict[type, Callable[[Any, JSONObject], JSON]] = {
+    Text: _dump_text,
+    Reasoning: _dump_reasoning,
+    ToolCall: _dump_call,
+    ToolResult: _dump_result,
+    Hosted: _dump_hosted,
+    Media: _dump_media,
+    Json: _dump_json,
+    Native: _dump_native,
+}
+
+
+# -- the target ----------------------------------------------------------------------------------
+
+_CLAUDE = re.compile(
+    r"claude-(?:(\d+)-)?(?:(\d+)-)?([a-z]+)(?:-(\d{1,2})(?!\d))?(?:-(\d{1,2})(?!\d))?"
+)
+
+
+def claude(model: str | None) -> tuple[str, tuple[int, int]] | None:
+    """Family and version in a model's name, in whatever way a platform dresses it.
+
+    >>> claude("us.anthropic.claude-opus-4-6-v1:0")
+    ('opus', (4, 6))
+    >>> claude("claude-3-5-sonnet-20241022")
+    ('sonnet', (3, 5))
+    """
+    found = _CLAUDE.search(model or "")
+    if found is None:
+        return None
+    numbers = [int(n) for n in (found[1], found[2], found[4], found[5]) if n is not None]
+    major, minor = (*numbers, 0, 0)[:2]
+    return found[3], (major, minor)
+
+
+def takes_prefill(model: str | None) -> bool:
+    """Whether the model continues an assistant message: those before 4.6 do."""
+    known = claude(model)
+    return known is None or known[1] < (4, 6)
+
+
+def takes_midway(model: str | None) -> bool:
+    """Whether the model takes system text between messages: Opus 4.8 and whatever came later."""
+    known = claude(model)
+    return known is not None and known[1] >= (4, 8)
+
+
+def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | None:
+    """Thinking goes back to the model that signed it, byte for byte, and to no other."""
+    origin = message.origin
+    if origin is None or origin.api != API or part.kind == "summary":
+        return None
+    for ours, theirs in ((aim.provider, origin.provider), (aim.platform, origin.platform)):
+        if ours and theirs and ours != theirs:
+            return None
+    if (part.signature is None) if part.kind == "thinking" else (part.data is None):
+        return None
+    here, there = claude(aim.model), claude(origin.model)
+    if here is not None and origin.model is not None and here != there:
+        return None
+    return part
+
+
+IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+def take_media(part: Media, aim: Aim) -> Media | None:
+    """Images of four types and documents; the type of an image is the one its bytes say."""
+    if part.kind == "image":
+        if part.data is None:
+            return part if part.url or part.file_id else None
+        said = image_type(part.data, part.media_type)
+        if said not in IMAGES:
+            return None
+        return part if said == part.media_type else replace(part, media_type=said)
+    if part.kind != "document":
+        return None
+    if part.data is None:
+        return part if part.url or part.file_id else None
+    if part.media_type == "application/pdf":
+        return part
+    if (part.media_type or "").startswith("text/"):
+        residual = {**part.extra(API), "plain": True}
+        return replace(part, media_type="text/plain", extras={API: residual})
+    return None
+
+
+RULES = Rules(
+    api=API,
+    ids=Pattern(SAFE_WORD, None, "call"),
+    own_ids=Pattern(SAFE_WORD, 64, "call"),
+    ids_unique="request",
+    names=NAME,
+    blank=False,
+    speaks={
+        "system": frozenset({Text}),
+        "user": frozenset({Text, Media}),
+        "assistant": frozenset({Text, Reasoning, ToolCall, Hosted}),
+    },
+    results=frozenset({Text, Json, Media}),
+    hosted=True,
+    calls_last=True,
+    objects=True,
+    system="apart",
+    user_first=True,
+    names_messages=False,
+    merges=True,
+    prefill=takes_prefill,
+    midway=takes_midway,
+    reasoning=take_reasoning,
+    media=take_media,
+)
+
+
+class Anthropic(MessageTransport):
+    """Anthropic Messages: `client.messages.create(**Anthropic.request(turn))`."""
+
+    api: ClassVar[str] = API
+    VERSION: ClassVar[int] = 1
+    rules: ClassVar[Rules] = RULES
+    reader = MessagesReader
+    finishes: ClassVar[Mapping[str, Finish]] = FINISHES
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def wrap(self, message: Any) -> Message:
+        """One message of a reply, a request or a transcript as a `Message`."""
+        wire: JSONObject = plain(message)
+        if not is_object(wire):
+            raise UnreadableReply(API, f"a message of type {type(message).__name__}")
+        piece = wire if isinstance(wire, Received) else next(self.pieces(wire))
+        return sealed(load(piece, piece.origin, piece.marks), piece.finish)
+
+    @classmethod
+    def pieces(cls, body: JSONObject) -> Iterator[Received]:
+        """The messages in a reply, a request, a transcript, or one message by itself.
+
+        A user's message that holds results falls apart: one message a result.
+        """
+        if "messages" in body:
+            yield from _system_pieces(body.get("system"))
+            before: JSON = None
+            for message in objects(body["messages"]):
+                yield from _fallen_apart(message, before)
+                before = message.get("role")
+        elif "content" in body or "role" in body:
+            if "stop_reason" in body or body.get("type") == "message":
+                yield Received(body, _origin(body), _finish(body))
+            else:
+                yield from _fallen_apart(body, None)
+        else:
+            raise UnreadableReply(API, f"an object with the keys {sorted(body)[:8]}")
+
+    @classmethod
+    def is_event(cls, body: JSONObject) -> bool:
+        """Whether a dict is an event of a stream."""
+        kind = body.get("type")
+        return kind in EVENTS and "role" not in body
+
+    @classmethod
+    def is_body(cls, body: JSONObject) -> bool:
+        """Whether a dict is a whole message of the model."""
+        return body.get("type") == "message" and isinstance(body.get("content"), list)
+
+    @classmethod
+    def read_finish(cls, body: JSONObject) -> str | None:
+        """The message's word for why it ended."""
+        raw = body.get("stop_reason")
+        return raw if isinstance(raw, str) and raw else None
+
+    @classmethod
+    def read_usage(cls, body: JSONObject) -> Usage | None:
+        """The tokens that a message reports."""
+        said = body.get("usage")
+        return read_usage(said) if is_object(said) else None
+
+    # -- out -------------------------------------------------------------------------------------
+
+    @classmethod
+    def dump(cls, message: Message) -> JSONObject:
+        """One message for the wire."""
+        role = message.role
+        x = message.extra(API)
+        if x and x.get("form") == "text" and all(type(p) is Text for p in message.parts):
+            content: JSON = message.content
+        else:
+            content = [dump_block(part) for part in message.parts]
+        wire = "assistant" if role == "assistant" else "system" if role in SYSTEM else "user"
+        out = {"role": x.get("role", wire), "content": content}
+        if x:
+            out.update((k, v) for k, v in x.items() if k not in MARKS)
+        return out
+
+    @classmethod
+    def written(cls, planned: Sequence[Message], aim: Aim) -> list[JSONObject]:
+        """Planned messages for the wire: neighbours of a user are one message there."""
+        out: list[JSONObject] = []
+        last: list[JSON] | None = None
+        dump = cls.dump
+        for message in planned:
+            made = dump(message)
+            content = made["content"]
+            if (
+                last is not None
+                and made["role"] == "user"
+                and len(made) == 2
+                and type(content) is list
+                and not message.extra(API).get("apart")
+            ):
+                last += content
+                continue
+            out.append(made)
+            last = content if made["role"] == "user" and type(content) is list else None
+        return out
+
+    @classmethod
+    def system_text(cls, messages: Sequence[Message]) -> str | None:
+        """The system text that `dump_all` leaves out, for `system=`; None if there is none."""
+        system = cls.plan(messages).system
+        return "\n\n".join(text for m in system if (text := m.content)) or None
+
+    @classmethod
+    def tool(cls, spec: ToolSpec) -> JSONObject:
+        """One tool: of the client, or one that only this API offers."""
+        x = dict((spec.extras or {}).get(API, {}))
+        name = spec.name if NAME.takes(spec.name) else NAME.rename(spec.name)
+        if spec.kind not in {"function", "custom"}:
+            return {"type": spec.kind, "name": name, **x}
+        said = {"description": spec.description} if spec.description is not None else {}
+        schema = spec.schema if spec.schema is not None else {"type": "object", "properties": {}}
+        return {"name": name, **said, "input_schema": schema, **x}
+
+    @classmethod
+    def compose(cls, settings: Settings, planned: Plan, aim: Aim, losses: list[Loss]) -> JSONObject:
+        """The arguments of `messages.create`."""
+        parameters = dict(settings.parameters or {})
+        out: JSONObject = {"model": settings.model.id} if settings.model is not None else {}
+        out["max_tokens"] = parameters.pop("max_tokens", MAX_TOKENS)
+        system = _system_param(settings.system, planned.system)
+        if system is not None:
+            out["system"] = system
+        out["messages"] = cls.written(planned.messages, aim)
+        if settings.tools:
+            out["tools"] = cls.tools(settings.tools)
+        if settings.format is not None:
+            config = parameters.pop("output_config", None) or {}
+            said = {"type": "json_schema", "schema": settings.format}
+            out["output_config"] = {**config, "format": said}
+        out.update(parameters)
+        return out
+
+
+SYSTEM = frozenset({"system", "developer"})
+MARKS = frozenset({"form", "apart", "place", "role"})
+EVENTS = frozenset(
+    {
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "ping",
+        "error",
+        "text",
+        "input_json",
+        "citation",
+        "thinking",
+        "signature",
+    }
+)
+
+
+# -- messages in ---------------------------------------------------------------------------------
+
+
+def load(message: JSONObject, origin: Origin, marks: JSONObject) -> Message:
+    """One message of the wire, or one piece of it."""
+    wire = str(message.get("role") or "assistant")
+    role: Role = cast(Role, wire) if wire in {"assistant", "user", "system"} else "user"
+    content = message.get("content")
+    residual = {
+        **marks,
+        **rest(message, REPLY if role == "assistant" else frozenset({"role", "content"})),
+    }
+    parts: tuple[AnyPart, ...]
+    if isinstance(content, str):
+        parts = (Text(text=content),) if content else ()
+        if marks.get("place") != "top":
+            residual["form"] = "text"
+    else:
+        parts = tuple(load_block(b) for b in cast("list[JSON]", content or []))
+        if marks.get("place") == "top":
+            residual["form"] = "list"
+    if role == "system" and "place" not in residual:
+        residual["place"] = "inline"
+    if role == "user" and len(parts) == 1 and type(parts[0]) is ToolResult:
+        role = "tool"
+    return Message(role=role, parts=parts, extras=extras(API, residual), origin=origin)
+
+
+REPLY = frozenset(
+    {
+        "role",
+        "content",
+        "id",
+        "type",
+        "model",
+        "stop_reason",
+        "stop_sequence",
+        "stop_details",
+        "usage",
+        "container",
+        "context_management",
+    }
+)
+"""Members of a reply that no message of a request has."""
+
+
+def _system_pieces(system: JSON) -> Iterator[Received]:
+    if system is not None:
+        wire = {"role": "system", "content": system}
+        yield Received(wire, Origin(api=API), marks={"place": "top"})
+
+
+def _fallen_apart(message: JSONObject, before: JSON) -> Iterator[Received]:
+    """The pieces of a message of a request; each knows whether a new message starts with it."""
+    role, content = message.get("role"), message.get("content")
+    marks: JSONObject = {"apart": True} if role == "user" == before else {}
+    origin = Origin(api=API)
+    blocks = cast("list[JSON]", content) if isinstance(content, list) else []
+    results = [is_object(b) and b.get("type") == "tool_result" for b in blocks]
+    if role != "user" or not any(results):
+        yield Received(message, origin, marks=marks)
+        return
+    run: list[JSON] = []
+    others = {k: v for k, v in message.items() if k not in {"role", "content"}}
+    for block, is_result in zip([*blocks, None], [*results, True], strict=True):
+        if is_result and run:
+            yield Received({"role": "user", "content": run, **others}, origin, marks=marks)
+            run, marks, others = [], {}, {}
+        if is_result and block is not None:
+            yield Received({"role": "user", "content": [block], **others}, origin, marks=marks)
+            marks, others = {}, {}
+        elif not is_result:
+            run.append(block)
+
+
+def _origin(body: JSONObject) -> Origin:
+    model, id = body.get("model"), str(body.get("id") or "")
+    model = model if isinstance(model, str) and model else None
+    platform = next((p for mark, p in PLATFORMS.items() if id.startswith(mark)), None)
+    provider = "anthropic" if claude(model) is not None else None
+    return Origin(api=API, provider=provider, platform=platform, model=model)
+
+
+PLATFORMS = {"msg_bdrk_": "bedrock", "msg_vrtx_": "vertex"}
+
+
+def _finish(body: JSONObject) -> Finish:
+    raw = body.get("stop_reason")
+    word = FINISHES.get(str(raw), "other") if raw else "stop"
+    called = any(b.get("type") == "tool_use" for b in objects(body.get("content")))
+    return normal_finish(word, called)
+
+
+def read_usage(said: JSONObject) -> Usage:
+    """Tokens; at this API input excludes what was read from or written to the cache."""
+
+    def count(key: str, at: Mapping[str, Any] = said) -> int:
+        value = at.get(key)
+        return int(value) if isinstance(value, (int, float)) else 0
+
+    read, write = count("cache_read_input_tokens"), count("cache_creation_input_tokens")
+    details = said.get("output_tokens_details") or {}
+    return Usage(
+        input=count("input_tokens") + read + write,
+        output=count("output_tokens"),
+        reasoning=count("thinking_tokens", details),
+        cache_read=read,
+        cache_write=write,
+        extras=extras(API, {k: v for k, v in rest(said, _USAGE).items() if v}),
+    )
+
+
+_USAGE = frozenset(
+    {
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens_details",
+    }
+)
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+def _system_param(first: str | None, messages: Sequence[Message]) -> JSON:
+    """The `system` argument: a text where one text is all there is, else blocks."""
+    parts = [part for message in messages for part in message.parts]
+    if first:
+        parts.insert(0, Text(text=first))
+    if not parts:
+        return None
+    form = messages[0].extra(API).get("form") if messages else None
+    only = parts[0]
+    if len(parts) == 1 and type(only) is Text and form != "list" and not only.extra(API):
+        return only.text
+    return [dump_block(part) for part in parts]

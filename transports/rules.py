@@ -1,0 +1,166 @@
+"""What a target takes: the table that planning follows and `check` reads.
+
+A `Rules` value is the whole of what planning knows about an API. A `Rule` is one line of the
+provider's rule book with the function that finds where a request breaks it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from brute.events.jsontypes import JSONObject
+from brute.events.messages import (
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Native,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from brute.transports.shapes import Grade, Violation
+from brute.transports.wire import is_text
+
+Kinds: TypeAlias = frozenset[type[Part]]
+
+EVERYTHING: Kinds = frozenset(
+    {Text, Reasoning, ToolCall, ToolResult, Json, Media, Refusal, Hosted, Native}
+)
+
+
+class Pattern:
+    """A pattern that names or ids must fit, and the pure, injective way to make any text fit."""
+
+    def __init__(self, word: str, limit: int | None, empty: str) -> None:
+        self.limit, self.empty = limit, empty
+        length = f"{{1,{limit}}}" if limit else "+"
+        # What `rename` makes ends so; a text that already looks so is renamed too, or two could
+        # meet. The look-behind costs next to nothing, as it is tried at the end only.
+        made = r"(?<!_b[0-9a-f]{16})"
+        self._takes = re.compile(rf"{word}{length}{made}\Z", re.DOTALL).match
+        self._fits = re.compile(rf"{word}{length}\Z", re.DOTALL).match
+        self._word = re.compile(word, re.DOTALL).fullmatch
+
+    def takes(self, text: str | None) -> bool:
+        """Whether a text of ours goes out as it is."""
+        return self._takes(text or "") is not None
+
+    def fits(self, text: str | None) -> bool:
+        """Whether the target accepts the text."""
+        return self._fits(text or "") is not None
+
+    def rename(self, text: str | None, occurrence: int = 0) -> str:
+        """A text that fits, a function of nothing but the text and its occurrence."""
+        return _renamed(self, text or "", occurrence)
+
+    def renamed(self, text: str, occurrence: int) -> str:
+        """The work of `rename`."""
+        mark = f"{occurrence}:{text}".encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(mark, digest_size=8).hexdigest()
+        room = min(self.limit or 64, 64) - len(digest) - 2
+        stem = "".join(c if self._word(c) and is_text(c) else "_" for c in text[:room])
+        return f"{stem or self.empty}_b{digest}"
+
+
+@lru_cache(maxsize=4096)
+def _renamed(pattern: Pattern, text: str, occurrence: int) -> str:
+    return pattern.renamed(text, occurrence)
+
+
+SAFE_WORD = "[a-zA-Z0-9_-]"
+NAME = Pattern(SAFE_WORD, 64, "unknown_tool")
+"""Names of tools, everywhere."""
+ANY_ID = Pattern(".", None, "call")
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What an API takes, as far as a list of messages goes. The defaults take everything."""
+
+    api: str = ""
+    ids: Pattern = ANY_ID
+    """Ids of calls: what messages of this API may bear (hard)."""
+    own_ids: Pattern = ANY_ID
+    """Ids of calls in what is ours (conservative)."""
+    ids_unique: Literal["message", "request"] = "message"
+    names: Pattern | None = None
+    blank: bool = True
+    """Whether a text may be empty or blank."""
+    speaks: dict[str, Kinds] = {}
+    """Which parts a role may hold (a role that is absent: all). The rest is said in text."""
+    results: Kinds = EVERYTHING
+    """Which parts a result may hold; media that it may not are moved behind the results."""
+    flags_errors: bool = True
+    """Whether a result says by a flag that it is an error; otherwise its text says it."""
+    hosted: bool = False
+    """Whether a provider's own tool calls go back to it as parts."""
+    calls_last: bool = False
+    """Whether nothing may follow a call in an assistant message but calls and reasoning."""
+    system: Literal["inline", "apart"] = "inline"
+    """Whether system text stands among the messages or in a place of its own."""
+    user_first: bool = False
+    names_messages: bool = True
+    """Whether a message may bear a name."""
+    merges: bool = False
+    """Whether neighbours of one role are one message on the wire."""
+    orders: tuple[type[Part], ...] = ()
+    """The order in which an assistant message carries its parts, if it cannot carry any."""
+    result_joint: str | None = None
+    """Between the texts of one result where the target has one text; None: they stay several."""
+    check: tuple[Rule, ...] = ()
+    prefill: Callable[[str | None], bool] = lambda model: True
+    """Whether the model continues an assistant message at the end."""
+    midway: Callable[[str | None], bool] = lambda model: False
+    """For `system` apart: whether the model takes system text among the messages."""
+    reasoning: Callable[[Message, Reasoning, Aim], Reasoning | None] = lambda message, part, aim: (
+        part
+    )
+    """The reasoning as this target may have it, or None."""
+    objects: bool = False
+    """Whether the arguments of a call are a JSON object, not text."""
+    media: Callable[[Media, Aim], Media | None] = lambda part, aim: part
+    """The media as the target takes it, or None."""
+
+
+class Aim(Struct, frozen=True, kw_only=True):
+    """Where a request goes: rules, and what is known about this one target."""
+
+    rules: Rules
+    model: str | None = None
+    provider: str | None = None
+    platform: str | None = None
+    now: float | None = None
+    """Seconds since 1970, where something expires; a transport has no clock of its own."""
+    strict: bool = False
+    profile: JSONObject = {}
+    """What else the caller said about the target (`reasoning_field`, `null_content` …)."""
+
+
+Find: TypeAlias = tuple[str, str]
+"""Pointer and what was found."""
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """One line of a provider's rule book."""
+
+    id: str
+    grade: Grade
+    says: str
+    """What the provider demands, as an order: it is what the reader is to do."""
+    finds: Callable[[JSONObject], Iterable[Find]]
+
+    def check(self, request: JSONObject) -> Iterator[Violation]:
+        """Where the request breaks the rule."""
+        for pointer, found in self.finds(request):
+            yield Violation(
+                rule=self.id, pointer=pointer, found=found, now=self.says, grade=self.grade
+            )
