@@ -98,13 +98,13 @@ class Log:
     # -- what comes of it --------------------------------------------------------------------
 
     @property
-    def list(self) -> MessageList:
+    def state(self) -> MessageList:
         return fold(messages, lineage(self.entries))
 
     @property
     def said(self) -> list[str]:
         """`role text` of each message; a call is shown as its tool's name in brackets."""
-        return [spoken(message) for message in self.list.messages]
+        return [spoken(message) for message in self.state.messages]
 
 
 def spoken(message: Message) -> str:

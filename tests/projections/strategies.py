@@ -221,7 +221,7 @@ busy_events = st.one_of(
 )
 """The events that move the message list."""
 
-_envelopes = st.fixed_dictionaries(
+_envelopes: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "cause": st.none() | positions,
         "lane": st.sampled_from(["/", "/0", "/0/2", "/1", ""]),

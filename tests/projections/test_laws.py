@@ -128,7 +128,9 @@ def test_unknown_events_and_remarks_change_nothing_but_the_timeline(
         return
     more = [*entries]
     for place in places:
-        strange = UnknownEvent(tag="reply.dreamt", raw=b"{}") if place % 2 else NoteAdded(text="x")
+        strange: Any = (
+            UnknownEvent(tag="reply.dreamt", raw=b"{}") if place % 2 else NoteAdded(text="x")
+        )
         more.insert(place, Entry("s1", place, Record(at=0, event=strange)))
 
     assert look(fold(projection, more)) == look(fold(projection, entries))

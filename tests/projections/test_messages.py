@@ -19,8 +19,7 @@ from brute.events.events import (
     ToolReturned,
 )
 from brute.events.messages import Message, Text, ToolResult
-from brute.projections import fold, lineage, messages
-from brute.projections.pairing import pairs
+from brute.projections import calls, fold, lineage, messages
 from tests.projections.logs import Log, call, spoken
 from tests.projections.strategies import MORE, sessions
 
@@ -48,7 +47,7 @@ def test_a_conversation_reads_as_it_was_held() -> None:
         "tool 3 hits",
         "assistant Go in April.",
     ]
-    assert log.list.positions == [0, 1, reply, result, len(log.entries) - 1]
+    assert log.state.positions == [0, 1, reply, result, len(log.entries) - 1]
 
 
 def test_a_reply_stands_before_what_was_said_while_it_was_on_its_way() -> None:
@@ -60,7 +59,7 @@ def test_a_reply_stands_before_what_was_said_while_it_was_on_its_way() -> None:
     log.reply(request, "answer")
 
     assert log.said == ["user first", "assistant answer", "user meanwhile", "user and this"]
-    assert log.list.positions == [0, 4, 2, 3]
+    assert log.state.positions == [0, 4, 2, 3]
 
 
 def test_results_stand_in_call_order_whoever_finished_first() -> None:
@@ -136,7 +135,7 @@ def test_a_result_carries_the_id_name_and_kind_of_its_call_and_its_outcome() -> 
     reply = log.round(Text(text="hm"), shell)
     log.returned(log.call(reply, 1), "no such file", outcome="error")
 
-    [_, answer] = log.list.messages
+    [_, answer] = log.state.messages
     assert answer == Message(
         role="tool",
         parts=(
@@ -203,7 +202,7 @@ def test_an_adopted_result_is_said_as_it_is_and_where_it_was_appended() -> None:
     log.returned(log.call(reply, 0), "a second one")
     log.add(ToolReturned(message=message))
 
-    assert log.list.messages[2:] == [message, message]
+    assert log.state.messages[2:] == [message, message]
 
 
 def test_a_result_of_nothing_is_not_said() -> None:
@@ -247,7 +246,7 @@ def test_each_edit_goes_where_it_says(
 
     assert log.said == said
     if op != "append_to":
-        assert log.list.positions[said.index("user extra")] == edit
+        assert log.state.positions[said.index("user extra")] == edit
 
 
 def test_a_prepended_system_message_comes_first_of_all() -> None:
@@ -325,12 +324,12 @@ def test_an_edit_without_its_anchor_stands_where_it_was_said(op: str, anchor: in
 def test_the_newest_message_of_a_role_is_found_with_what_passes() -> None:
     log = Log()
     one = log.user("one")
-    assert log.list.last("user") == one
-    assert log.list.last("assistant") is None
+    assert log.state.last("user") == one
+    assert log.state.last("assistant") is None
 
     hint = log.user("hint", "turn")
 
-    assert log.list.last("user") == hint
+    assert log.state.last("user") == hint
 
 
 # -- lifetimes -------------------------------------------------------------------------------------
@@ -429,7 +428,7 @@ def test_what_is_said_for_good_is_the_base() -> None:
     log.user("one")
     log.user("hint", "turn")
 
-    assert [spoken(m) for m in log.list.base] == ["user one"]
+    assert [spoken(m) for m in log.state.base] == ["user one"]
     assert log.said == ["user one", "user hint"]
 
 
@@ -448,7 +447,7 @@ def test_a_summary_takes_the_place_of_what_it_sums_up() -> None:
     log.compact(first, last, summary)
 
     assert log.said == ["system s", "assistant in short", "user three"]
-    assert log.list.positions == [0, summary, 3]
+    assert log.state.positions == [0, summary, 3]
 
 
 def test_an_appended_summary_and_a_summary_of_summaries() -> None:
@@ -542,9 +541,10 @@ def test_no_compaction_leaves_half_an_exchange(entries: list[Entry]) -> None:
     short = fold(messages, entries)
     full = fold(messages, [e for e in entries if type(e.event) is not HistoryCompacted])
 
-    for caller, answer in pairs(full.messages):
-        together = {full.positions[caller], full.positions[answer]}
-        assert together & set(short.positions) in (set(), together)
+    for found in fold(calls, entries).answered:
+        together = {found.reply, found.result}
+        if together <= set(full.positions):
+            assert together & set(short.positions) in (set(), together)
 
 
 # -- cost ------------------------------------------------------------------------------------------
@@ -569,7 +569,7 @@ def test_one_more_entry_copies_nothing() -> None:
 def test_reading_with_passing_changes_builds_the_list_once() -> None:
     log = Log()
     log.user("one", "task")
-    state = log.list
+    state = log.state
 
     assert state.messages is state.messages
     assert state.positions is state.positions
