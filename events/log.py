@@ -24,6 +24,7 @@ from brute.events.errors import (
     Conflict,
     CorruptStore,
     CriticalUnknown,
+    LogClosed,
     UnknownPosition,
     UnknownSession,
     UsageError,
@@ -129,6 +130,11 @@ class EventLog:
             lock_timeout=lock_timeout,
         )
         return cls(open_store(url, options), clock=clock)
+
+    @property
+    def store(self) -> Store:
+        """What keeps the rows; to the eventsourcing library it is an application recorder."""
+        return self._store
 
     @property
     def where(self) -> str:
@@ -238,14 +244,15 @@ class EventLog:
         if expect < -1:
             raise UsageError(f"{session}: {expect} is no position; -1 begins a session")
         records = [entry.record for entry in entries]
+        parent = self._parent(session, expect, records[0])
+        begins = expect == -1 or parent is not None
         extra = Commit(
-            opening=self._opening(session, expect, records[0]),
-            critical=self._critical(session, expect, records),
+            opening=_opening(session, records[0], parent) if begins else None,
+            critical=self._critical(session, expect, records, parent),
             blobs=large or None,
         )
-        if self._store.commit(
-            session, expect, cells, entries[-1].position, records[-1].at, extra=extra
-        ):
+        last, at = entries[-1].position, entries[-1].at
+        if self._store.commit(session, expect, cells, last, at, extra=extra):
             return entries
         return self._append_again(session, expect, cells, entries, extra)
 
@@ -253,14 +260,16 @@ class EventLog:
         self, session: str, expect: int, cells: Cells, entries: list[Entry], extra: Commit
     ) -> list[Entry]:
         """The store refused: find the commit already there, or raise what stands in its way."""
-        last, at = entries[-1].position, entries[-1].at
+        name, last, at = entries[0].append_id, entries[-1].position, entries[-1].at
         while True:
             info = self.info(session)
             there = list(self.read(session, after=expect, upto=last)) if expect < info.last else []
-            if len(there) == len(entries) and there[0].append_id == entries[0].append_id:
+            if name and len(there) == len(entries) and there[0].append_id == name:
                 return there
-            if info.last != expect or extra.opening is not None:
+            if info.last != expect:
                 raise Conflict(session, expect, info.last)
+            if extra.opening is not None:
+                raise UsageError(f"{session}: the session has begun already; a fork needs a new id")
             for tag, position in info.critical.items():
                 if tag not in EVENTS:
                     raise CriticalUnknown(f"{session}@{position}", tag)
@@ -268,50 +277,35 @@ class EventLog:
             if self._store.commit(session, expect, cells, last, at, extra=extra):
                 return entries
 
-    def _opening(self, session: str, expect: int, first: Record) -> Opening | None:
-        """What the session's row says of its beginning; None if it has begun already."""
-        link = _fork_link(first, expect)
-        if expect >= 0 and link is None:
+    def _parent(self, session: str, expect: int, first: Record) -> SessionInfo | None:
+        """The session that these events fork from; None if they begin no fork."""
+        link = first.event.link if isinstance(first.event, SessionOpened) else None
+        if link is None or link.kind != "fork":
             return None
-        check_session_id(session)
-        parent = self._parent(link, expect)
-        event = first.event
-        if not isinstance(event, SessionOpened):
-            return Opening(created=first.at)
-        title = (event.metadata or {}).get("title")
-        link = event.link or Link(kind="import")
-        return Opening(
-            created=first.at,
-            link=link.kind if event.link else None,
-            parent=link.session,
-            parent_position=link.position,
-            agent=event.agent or (parent.agent if parent else None),
-            title=title if isinstance(title, str) else None,
-        )
-
-    def _parent(self, link: Link | None, at: int) -> SessionInfo | None:
-        if link is None or link.session is None:
-            return None
+        if link.session is None or link.position != expect:
+            raise UsageError(
+                f"{session}: an event says that the session forks from "
+                f"{link.session}@{link.position}, but it is appended behind position {expect}; "
+                "use log.fork(session, at)"
+            )
         parent = self.info(link.session)
-        if not 0 <= at <= parent.last:
-            raise UnknownPosition(parent.id, at, parent.last)
+        if not 0 <= expect <= parent.last:
+            raise UnknownPosition(parent.id, expect, parent.last)
         return parent
 
     def _critical(
-        self, session: str, expect: int, records: Sequence[Record]
+        self, session: str, expect: int, records: Sequence[Record], parent: SessionInfo | None
     ) -> dict[str, int] | None:
         """All critical tags of the session with these records; None: they add none."""
         added: dict[str, int] = {}
         for position, record in enumerate(records, expect + 1):
             if record.critical:
                 added.setdefault(tag_of(record.event), position)
-        parent = self._parent(_fork_link(records[0], expect), expect)
+        before: dict[str, int] = {}
         if parent is not None:  # what was critical before the fork stays critical in it
             before = {tag: at for tag, at in parent.critical.items() if at <= expect}
         elif added and (info := self._store.session(session)):
             before = info.critical
-        else:
-            before = {}
         return {**added, **before} or None
 
     def _take_out(self, cells: Cells, entries: Sequence[Entry]) -> dict[str, bytes]:
@@ -547,17 +541,17 @@ class EventLog:
         timeout: float | None,
     ) -> Iterator[Entry]:
         watch = self._store.watch()
+        quiet = time.monotonic()
         try:
-            quiet = time.monotonic()
-            while not (stop is not None and stop.is_set()):
+            while not (self._store.closed or (stop is not None and stop.is_set())):
                 if watch.wait(PAUSE if timeout is None else min(PAUSE, timeout)):
                     while found := more():
                         yield from found
                         quiet = time.monotonic()
                 if timeout is not None and time.monotonic() - quiet >= timeout:
                     return
-                if self._store.closed:
-                    return
+        except LogClosed:
+            return  # closed while it was looking
         finally:
             watch.close()
 
@@ -644,7 +638,7 @@ class EventLog:
         what `append` raises, `CorruptStore` for a state that is no record, and `UsageError` for
         a position out of order or bytes that are missing or not those of their hash.
         """
-        given = blobs or {}
+        given = {} if blobs is None else blobs  # it may grow while the rows are read
         cells: Cells = []
         entries: list[Entry] = []
         large: dict[str, bytes] = {}
@@ -685,11 +679,22 @@ class EventLog:
         self._store.drop(stream)
 
 
-def _fork_link(first: Record, expect: int) -> Link | None:
-    """The link of a record that begins a fork behind position `expect`."""
-    link = first.event.link if isinstance(first.event, SessionOpened) else None
-    forks = link is not None and link.kind == "fork" and link.session is not None
-    return link if forks and link is not None and link.position == expect else None
+def _opening(session: str, first: Record, parent: SessionInfo | None) -> Opening:
+    """What the session's row says of its beginning."""
+    check_session_id(session)
+    event = first.event
+    if not isinstance(event, SessionOpened):
+        return Opening(created=first.at)
+    title = (event.metadata or {}).get("title")
+    link = event.link
+    return Opening(
+        created=first.at,
+        link=link.kind if link else None,
+        parent=link.session if link else None,
+        parent_position=link.position if link else None,
+        agent=event.agent or (parent.agent if parent else None),
+        title=title if isinstance(title, str) else None,
+    )
 
 
 def _no_event(session: str, position: int, found: object) -> UsageError:

@@ -22,7 +22,7 @@ LAYOUT = 1
 """Raised when an older version must not write into the file any more."""
 
 TABLES = (
-    """CREATE TABLE stored_events (
+    """CREATE TABLE IF NOT EXISTS stored_events (
   originator_id TEXT NOT NULL,
   originator_version INTEGER NOT NULL,
   topic TEXT NOT NULL,
@@ -30,7 +30,7 @@ TABLES = (
   notification_id INTEGER PRIMARY KEY AUTOINCREMENT,
   UNIQUE (originator_id, originator_version)
 )""",
-    """CREATE TABLE sessions (
+    """CREATE TABLE IF NOT EXISTS sessions (
   id TEXT PRIMARY KEY,
   created INTEGER NOT NULL,
   updated INTEGER NOT NULL,
@@ -43,8 +43,8 @@ TABLES = (
   title TEXT,
   critical TEXT
 ) WITHOUT ROWID""",
-    "CREATE INDEX sessions_newest ON sessions (newest)",
-    "CREATE TABLE blobs (hash TEXT NOT NULL UNIQUE, data BLOB NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS sessions_newest ON sessions (newest)",
+    "CREATE TABLE IF NOT EXISTS blobs (hash TEXT NOT NULL UNIQUE, data BLOB NOT NULL)",
 )
 
 _NAMES = {"stored_events", "sessions", "blobs"}
