@@ -318,10 +318,9 @@ class _Rows:
     def _state(self, entry: _Entry) -> bytes:
         if state := bytes(entry.state):
             return state
-        state = self.blobs.pop(entry.bytes or "", None)
-        if state is None:
+        if entry.bytes not in self.blobs:
             raise self._fail("the entry has no state, and no bytes before it that are its state")
-        return state
+        return self.blobs.pop(entry.bytes)
 
     def _finish(self, count: int, end: _End) -> None:
         if count != end.entries:

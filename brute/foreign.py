@@ -258,9 +258,27 @@ def import_history(log: Log, history: History, *, id: str | None = None) -> Impo
             adopted.append(*messages)
         rows = [(position, topic, state) for _, position, topic, state in events.states(session)]
         last = log.events.import_states(session, rows, expect=-1, blobs=dict(events.blobs(session)))
-        notes = tuple(str(loss) for loss in transport.request(adopted).losses)
+        request = transport.request(adopted)
+        notes = [f"a request made of it is mended: {loss}" for loss in request.losses]
+        kept = transport.settings(request)
+    asked = {k: v for k, v in history.body.items() if k not in {"messages", "system"} | _TRAVEL}
+    notes += [f"{pointer} could not be kept as it stands" for pointer in _unlike(asked, kept, "")]
     source = history.format if history.whole else "messages"
-    return Imported(session=session, source=source, entries=last + 1, notes=notes)
+    return Imported(session=session, source=source, entries=last + 1, notes=tuple(notes))
+
+
+def _unlike(was: JSON, now: JSON, pointer: str) -> list[str]:
+    """The places of a JSON value that another one does not have as they stand."""
+    if is_object(was) and is_object(now):
+        return [
+            found
+            for key, value in was.items()
+            for found in _unlike(value, now.get(key), f"{pointer}/{key}")
+        ]
+    if is_array(was) and is_array(now) and len(was) == len(now):
+        pairs = enumerate(zip(was, now, strict=True))
+        return [found for n, (a, b) in pairs for found in _unlike(a, b, f"{pointer}/{n}")]
+    return [] if was == now else [pointer]
 
 
 def _settings(history: History) -> Settings:
@@ -285,7 +303,12 @@ def _openai_tool(tool: JSONObject) -> ToolSpec:
     return _tool("openai.chat", kind, said, "parameters" if kind == "function" else "")
 
 
-def _anthropic_tool(tool: JSONObject) -> ToolSpec: ...
+def _anthropic_tool(tool: JSONObject) -> ToolSpec:
+    if "input_schema" in tool:
+        return _tool("anthropic.messages", "function", tool, "input_schema")
+    kind, name = str(tool.get("type", "custom")), str(tool.get("name", ""))
+    rest = {k: v for k, v in tool.items() if k not in ("type", "name")}
+    return ToolSpec(name=name, kind=kind, extras={"anthropic.messages": rest} if rest else None)
 
 
 def _tool(api: str, kind: str, said: JSONObject, schema: str) -> ToolSpec:
