@@ -87,7 +87,8 @@ def test_log_shows_one_line_an_event(db: Path, run: Run) -> None:
     assert len(shown) == 13
     assert shown[1].split(None, 3) == ["1", "/", "system", "You plan trips."]
     kinds = [line.split()[2] for line in shown]
-    assert kinds[3:] == [
+    asked, ran = ["turn", "request", "reply"], ["call", "result"]
+    assert kinds == ["opened", "system", "user", *asked, *ran, *ran, *asked]
         "turn",
         "request",
         "reply",
