@@ -427,9 +427,6 @@ def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | N
     origin = message.origin
     if origin is None or origin.api != API or part.kind == "summary":
         return None
-    for ours, theirs in ((aim.provider, origin.provider), (aim.platform, origin.platform)):
-        if ours and theirs and ours != theirs:
-            return None
     if (part.signature is None) if part.kind == "thinking" else (part.data is None):
         return None
     here, there = claude(aim.model), claude(origin.model)
@@ -441,7 +438,16 @@ def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | N
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
-def take_media(part: Media, aim: Aim) -> Media | None:
+def is_issuer(origin: Origin, aim: Aim) -> bool:
+    """Whether a target is where something came from, as far as both are known."""
+    pairs = ((aim.provider, origin.provider), (aim.platform, origin.platform))
+    if any(ours and theirs and ours != theirs for ours, theirs in pairs):
+        return False
+    here, there = claude(aim.model), claude(origin.model)
+    return not (aim.model and origin.model) or (here is None) == (there is None)
+
+
+def take_media(part: Media) -> Media | None:
     """Images of four types and documents; the type of an image is the one its bytes say."""
     if part.kind == "image":
         if part.data is None:
@@ -462,6 +468,7 @@ def take_media(part: Media, aim: Aim) -> Media | None:
     return None
 
 
+_CACHE = frozenset({"cache_control"})
 RULES = Rules(
     api=API,
     ids=Pattern(SAFE_WORD, None, "call"),
@@ -475,15 +482,24 @@ RULES = Rules(
         "assistant": frozenset({Text, Reasoning, ToolCall, Hosted}),
     },
     results=frozenset({Text, Json, Media}),
+    hints={
+        Message: frozenset({"cache_control"}),
+        Text: _CACHE,
+        Media: _CACHE | {"context", "citations", "plain"},
+        Json: _CACHE,
+        ToolCall: _CACHE,
+        ToolResult: _CACHE,
+    },
     hosted=True,
     calls_last=True,
     objects=True,
     system="apart",
     user_first=True,
     names_messages=False,
-    merges=True,
+    cites=True,
     prefill=takes_prefill,
     midway=takes_midway,
+    issued=is_issuer,
     reasoning=take_reasoning,
     media=take_media,
 )

@@ -734,17 +734,24 @@ def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | N
     origin = message.origin
     if origin is None or origin.api != API:
         return None
-    if aim.provider and origin.provider and aim.provider != origin.provider:
-        return None
-    if aim.model and origin.model and _vendor(aim.model) != _vendor(origin.model):
-        return None
     if part.extra(API):
         return part
     field = aim.profile.get("reasoning_field")
     return replace(part, extras={API: {"fields": [field]}}) if field and part.text else None
 
 
-def take_media(part: Media, aim: Aim) -> Media | None:
+def is_issuer(origin: Origin, aim: Aim) -> bool:
+    """Whether a target is where something came from, as far as both are known.
+
+    Many speak this API; what tells them apart is the maker of the model.
+    """
+    pairs = ((aim.provider, origin.provider), (aim.platform, origin.platform))
+    if any(ours and theirs and ours != theirs for ours, theirs in pairs):
+        return False
+    return not (aim.model and origin.model) or _vendor(aim.model) == _vendor(origin.model)
+
+
+def take_media(part: Media) -> Media | None:
     """Images by data or URL, audio as wav or mp3, files by data with a name, or by id."""
     if part.kind == "image":
         return part if part.data is not None or part.url is not None else None
@@ -758,7 +765,7 @@ def take_media(part: Media, aim: Aim) -> Media | None:
     return None
 
 
-SPOKEN = frozenset({Text, Media, Json})
+_HINTS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 RULES = Rules(
     api=API,
     own_ids=Pattern(".", 64, "call"),
@@ -769,9 +776,17 @@ RULES = Rules(
         "assistant": frozenset({Text, Refusal, ToolCall, Reasoning, Media}),
     },
     results=frozenset({Text, Json}),
+    hints={
+        Message: frozenset({"prefix"}),
+        Text: _HINTS,
+        Media: _HINTS,
+        ToolResult: frozenset({"form"}),
+    },
     flags_errors=False,
+    cites=True,
     orders=(Reasoning, Text, Refusal, ToolCall),
-    result_joint="\n",
+    joins_results=True,
+    issued=is_issuer,
     reasoning=take_reasoning,
     media=take_media,
 )

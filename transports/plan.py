@@ -11,24 +11,15 @@ It only moves forward, so that what an answered assistant message became never c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from brute.events.messages import (
-    AnyPart,
-    Hosted,
-    Message,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-)
-from brute.transports.repair import Repair, no_result, text_of_result, trimmed
+from brute.events.messages import AnyPart, Hosted, Message, Origin, Text, ToolCall, ToolResult
+from brute.transports.repair import Calls, Repair, no_result, text_of_result, trimmed
 from brute.transports.rules import Aim
 from brute.transports.shapes import Loss
-from brute.transports.wire import is_text
 
 BEGINNING = "[The conversation begins here.]"
 CONTINUE = "Continue."
@@ -44,26 +35,27 @@ class Plan(Struct):
     system: list[Message]
     """System text that stands apart at the target."""
     losses: list[Loss]
+    hinted: bool
+    """Whether any part bears a hint of the API, such as a cache mark."""
 
 
 def plan(messages: Sequence[Message], aim: Aim, *, deep: bool = False) -> Plan:
     """The messages as `aim` takes them; `deep` also reports what only writing would change."""
     planner = _Planner(messages, aim)
     planner.run()
+    repair = planner.repair
     if deep and aim.rules.objects:
-        planner.repair.report_arguments()
-    return Plan(planner.out, planner.system, planner.repair.losses)
+        repair.report_arguments()
+    return Plan(planner.out, planner.system, repair.losses, repair.hinted)
 
 
 class _Planner:
     def __init__(self, messages: Sequence[Message], aim: Aim) -> None:
-        rules = aim.rules
-        self.messages, self.rules, self.aim = messages, rules, aim
+        self.messages, self.rules, self.aim = messages, aim.rules, aim
         self.repair = Repair(messages, aim)
-        self.at = 0
         self.out: list[Message] = []
         self.system: list[Message] = []
-        self.open: list[tuple[ToolCall, str | None]] = []
+        self.open: Calls = []
         """Calls without a result yet, in order, with their ids on the wire."""
         self.answers: dict[int, Message] | None = None
         """Results by the index of their call, once they may not go straight out."""
@@ -75,7 +67,6 @@ class _Planner:
         """System text on its way to the next place where it may stand."""
 
     def run(self) -> None:
-        api = self.rules.api
         by_role = {
             "tool": self.tool,
             "assistant": self.assistant,
@@ -83,15 +74,21 @@ class _Planner:
             "system": self.system_text,
             "developer": self.system_text,
         }
-        for self.at, message in merged(self.messages):
+        repair, api = self.repair, self.rules.api
+        known = self.aim.model or self.aim.provider or self.aim.platform
+        for index, message in merged(self.messages):
+            repair.at = index
             origin = message.origin
-            by_role[message.role](message, origin is not None and origin.api == api)
+            own = origin is not None and origin.api == api
+            if own and known and not self.issued(origin):
+                message, own = replace(message, origin=None), False  # noqa: PLW2901
+            by_role[message.role](message, own)
         self.settle()
         self.place_midway()
         self.end()
 
-    def report(self, *about: str, part: int | None = None) -> None:
-        self.repair.report(self.at, *about, part=part)
+    def issued(self, origin: Origin | None) -> bool:
+        return origin is not None and self.rules.issued(origin, self.aim)
 
     # -- assistant messages ----------------------------------------------------------------------
 
@@ -100,65 +97,35 @@ class _Planner:
             self.settle()
         if self.midway:
             self.place_midway()
-        calls = self.clean_calls(message, own)
+        calls = self.repair.calls_if_clean(message, own)
         if calls is None:
-            made, self.open, results = self.repair.assistant(self.at, message, own)
+            made, calls, results = self.repair.assistant(message, own)
             if made is not None:
-                self.first_is_user(own)
-                self.out.append(made)
+                self.say_as_assistant(made, calls, own)
             for result in results:
                 self.result(result, message, own)
-            return
-        if not self.out:
-            self.first_is_user(own)
+        else:
+            self.say_as_assistant(message, calls, own)
+
+    def say_as_assistant(self, message: Message, calls: Calls, own: bool) -> None:
+        if not self.out and self.rules.user_first and not own:
+            self.repair.report("added", "A2", "a user message before the first assistant message")
+            self.out.append(Message.user(BEGINNING))
         self.out.append(message)
         self.open = calls
-
-    def clean_calls(self, message: Message, own: bool) -> list[tuple[ToolCall, str | None]] | None:
-        """The calls of a message that goes out as it stands; None if it must be looked at."""
-        rules, repair = self.rules, self.repair
-        calls: list[tuple[ToolCall, str | None]] = []
-        for part in message.parts:
-            kind = type(part)
-            if kind is Text:
-                text = cast(Text, part)
-                said = text.text
-                if not own and (not said or text.citations or (not rules.blank and said.isspace())):
-                    return None
-                if (calls and rules.calls_last) or not (said.isascii() or is_text(said)):
-                    return None
-            elif kind is ToolCall:
-                call = cast(ToolCall, part)
-                if not repair.is_clean(call, own):
-                    return None
-                calls.append((call, call.id))
-            elif (
-                kind is not Reasoning
-                or rules.reasoning(message, cast(Reasoning, part), self.aim) is not part
-            ):
-                return None
-        if not message.parts or (message.name is not None and not repair.takes_name(message, own)):
-            return None
-        return calls if repair.unique(calls, own) else None
-
-    def first_is_user(self, own: bool) -> None:
-        if self.rules.user_first and not self.out and not own:
-            self.report("added", "user-first", "a user message before the first assistant message")
-            self.out.append(Message.user(BEGINNING))
 
     # -- results ---------------------------------------------------------------------------------
 
     def tool(self, message: Message, own: bool) -> None:
-        """A tool message. Nearly always: the result of the next open call, as the target takes it."""
+        """A tool message; nearly always it holds the result of the next open call."""
         parts = message.parts
         if len(parts) == 1 and self.open and self.answers is None:
             result = parts[0]
-            call, id = self.open[0]
+            call, wire_id = self.open[0]
             if (
                 type(result) is ToolResult
-                and result.call_id == id
-                and call.id == id
-                and self.repair.is_clean_result(result, own)
+                and result.call_id == wire_id == call.id
+                and self.repair.is_clean_result(message, result, own)
             ):
                 self.out.append(message)
                 del self.open[0]
@@ -172,17 +139,18 @@ class _Planner:
             else:
                 others.append(part)
         if others or not parts:
-            self.report("moved", "roles", "what is no result in a tool message is a user's")
-            self.user(replace(message, role="user", parts=tuple(others)), own)
+            self.repair.report("moved", "roles", "what is no result is said by the user")
+            self.user(replace(message, role="user", parts=tuple(others), extras=None), False)
 
     def result(self, result: ToolResult, message: Message, own: bool) -> None:
         index = self.match(result)
         if index is None:
-            self.report("moved", "U4", "a result whose call is not open here is a user's text")
-            self.user(replace(message, role="user", parts=text_of_result(result), extras=None), own)
+            self.repair.report("moved", "U4", "a result without an open call is said by the user")
+            parts = text_of_result(result)
+            self.user(Message(role="user", parts=parts, origin=message.origin), own)
             return
-        call, id = self.open[index]
-        made, media = self.repair.result(self.at, message, result, call, id, own)
+        call, wire_id = self.open[index]
+        made, media = self.repair.result(message, result, call, wire_id, own)
         self.behind += media
         if self.answers is None and (index == 0 or own):
             self.out.append(made)
@@ -213,13 +181,12 @@ class _Planner:
     def settle(self) -> None:
         """Close the open calls: results in call order, then what had to wait for them."""
         answers = self.answers or {}
-        for index, (call, id) in enumerate(self.open):
+        for index, (call, wire_id) in enumerate(self.open):
             answer = answers.get(index)
             if answer is None:
-                self.report("added", "U4", f"a result for the unanswered call of {call.name!r}")
-                answer, _ = self.repair.result(
-                    self.at, Message(role="tool"), no_result(call), call, id, False
-                )
+                self.repair.report("added", "U4", f"a result for the open call of {call.name!r}")
+                blank = Message(role="tool")
+                answer, _ = self.repair.result(blank, no_result(call), call, wire_id, False)
             self.out.append(answer)
         if self.behind:
             self.out.append(Message(role="user", parts=tuple(self.behind)))
@@ -230,15 +197,13 @@ class _Planner:
 
     def user(self, message: Message, own: bool) -> None:
         if not self.repair.is_clean_user(message, own):
-            parts: list[AnyPart] = []
+            others = tuple(part for part in message.parts if type(part) is not ToolResult)
             for part in message.parts:
                 if type(part) is ToolResult:
                     self.result(part, message, own)
-                else:
-                    parts.append(part)
-            if not parts and message.parts:
+            if not others and message.parts:
                 return
-            message = self.repair.user(self.at, replace(message, parts=tuple(parts)), own)
+            message = self.repair.user(replace(message, parts=others), own)
         self.append(message)
 
     def append(self, message: Message) -> None:
@@ -250,7 +215,7 @@ class _Planner:
             self.out.append(message)
 
     def system_text(self, message: Message, own: bool) -> None:
-        made = self.repair.system(self.at, message, own)
+        made = self.repair.system(message, own)
         if made is None:
             return
         if self.rules.system == "inline":
@@ -264,7 +229,7 @@ class _Planner:
         elif self.rules.midway(self.aim.model):
             self.midway.append(made)
         else:
-            self.report("changed", "A6", "system text in mid-conversation is said by the user")
+            self.repair.report("changed", "A6", "system text in mid-conversation is the user's")
             text = MIDWAY.format(text=made.content)
             self.append(Message(role="user", parts=(Text(text=text),)))
 
@@ -273,7 +238,7 @@ class _Planner:
         if not self.midway:
             return
         if not self.out or self.out[-1].role not in {"user", "tool"}:
-            self.report("added", "A7", "a user message that system text can stand behind")
+            self.repair.report("added", "A7", "a user message that system text can stand behind")
             self.out.append(Message.user(CONTINUE if self.out else BEGINNING))
         parts = tuple(part for message in self.midway for part in message.parts)
         self.out.append(Message(role="system", parts=parts))
@@ -284,24 +249,27 @@ class _Planner:
     def end(self) -> None:
         if not self.out:
             if self.messages:
-                self.report("added", "not-empty", "a user message, as a request needs one")
+                self.repair.report("added", "A1", "a user message, as a request needs one")
                 self.out.append(Message.user(BEGINNING))
             return
         last = self.out[-1]
-        if last.role != "assistant":
-            return
-        own = last.origin is not None and last.origin.api == self.rules.api
+        if last.role == "assistant":
+            own = last.origin is not None and last.origin.api == self.rules.api
+            self.end_with(last, own)
+
+    def end_with(self, last: Message, own: bool) -> None:
+        """A conversation that ends with an assistant message, which is to be continued."""
         if self.rules.prefill(self.aim.model):
-            if self.rules.user_first and not own:
+            if not self.rules.blank and not own:
                 self.out[-1] = trimmed(last)
             return
         if own and last.parts and type(last.parts[-1]) is Hosted:
             return  # a paused turn is sent back as it is
         if not own and last.content.strip() in OPENERS:
-            self.report("omitted", "A5", "the beginning of a reply, which this model refuses")
+            self.repair.report("omitted", "A5", "the beginning of a reply: this model takes none")
             self.out.pop()
         if not self.out or self.out[-1].role == "assistant":
-            self.report("added", "A5", "a user message at the end: this model wants to be asked")
+            self.repair.report("added", "A5", "a user message at the end: this model needs one")
             self.out.append(Message.user(CONTINUE))
 
 
@@ -310,8 +278,7 @@ def merged(messages: Sequence[Message]) -> Iterable[tuple[int, Message]]:
 
     Only neighbours that both call, from one origin: what some libraries make of one reply.
     """
-    roles = [message.role for message in messages]
-    if ("assistant", "assistant") not in zip(roles, roles[1:], strict=False):
+    if ("assistant", "assistant") not in pairwise([message.role for message in messages]):
         return enumerate(messages)
     return _merged(messages)
 

@@ -7,12 +7,13 @@ issued through the target's API, so that only hard rules touch it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from brute.events.jsontypes import Extras, JSONObject
 from brute.events.messages import (
     AnyPart,
     Hosted,
@@ -20,6 +21,7 @@ from brute.events.messages import (
     Media,
     Message,
     Native,
+    Part,
     Reasoning,
     Refusal,
     ResultPart,
@@ -29,7 +31,15 @@ from brute.events.messages import (
 )
 from brute.transports.rules import Aim
 from brute.transports.shapes import Loss
-from brute.transports.wire import is_text, json_text, mend_arguments, mend_text
+from brute.transports.wire import (
+    is_sound,
+    is_text,
+    json_text,
+    mend_arguments,
+    mend_json,
+    mend_struct,
+    mend_text,
+)
 
 NO_RESULT = "[No result was recorded for this call: it was interrupted.]"
 OUTCOMES = {
@@ -43,7 +53,8 @@ MOVED_MEDIA = "[From the result of the tool {name}]"
 SEE_BELOW = "[Attached below]"
 EMPTY = "[An empty message]"
 
-Calls = list[tuple[ToolCall, str | None]]
+Calls: TypeAlias = list[tuple[ToolCall, str | None]]
+P = TypeVar("P", bound=Part | Message)
 
 
 class Repair:
@@ -52,228 +63,315 @@ class Repair:
     def __init__(self, messages: Sequence[Message], aim: Aim) -> None:
         self.messages, self.aim, self.rules = messages, aim, aim.rules
         self.api = aim.rules.api
+        self.at = 0
+        """Index of the message in hand."""
         self.losses: list[Loss] = []
+        self.hinted = False
         self.ids: set[str] = set()
-        """Ids of calls on the wire so far."""
-        self.good_names: set[str] = set()
+        """Ids of calls on the wire so far, where they must be unique."""
         self.hosted: set[str] = set()
         """Ids of the provider's own calls so far."""
-        self._user = self.rules.speaks.get("user")
-        self._takes = self.rules.own_ids.takes
-        self._fits = self.rules.ids.fits
+        self._good_names: set[str] = set()
         self._unique = self.rules.ids_unique == "request"
 
-    def report(self, at: int, kind: Any, rule: str, what: str, *, part: int | None = None) -> None:
+    def report(
+        self,
+        kind: Literal["added", "changed", "renamed", "moved", "omitted"],
+        rule: str,
+        what: str,
+        part: int | None = None,
+    ) -> None:
         """Add a line to the report."""
-        self.losses.append(Loss(kind=kind, rule=rule, message=at, part=part, what=what))
+        self.losses.append(Loss(kind=kind, rule=rule, message=self.at, part=part, what=what))
 
     def report_arguments(self) -> None:
         """Report arguments that are no object, which are wrapped while they are written."""
-        for at, message in enumerate(self.messages):
+        for self.at, message in enumerate(self.messages):
             for index, part in enumerate(message.parts):
                 if type(part) is ToolCall and not part.cut and part.malformed is not None:
-                    self.report(at, "changed", "A15", part.malformed, part=index)
+                    self.report("changed", "A15", part.malformed, index)
 
     # -- what is asked of every message ----------------------------------------------------------
 
-    def is_clean(self, call: ToolCall, own: bool) -> bool:
+    def calls_if_clean(self, message: Message, own: bool) -> Calls | None:
+        """The calls of a message that goes out as it stands; None if it must be looked at."""
+        rules = self.rules
+        parts = message.parts
+        if not parts or message.name is not None or message.extras is not None:
+            if not self.is_clean_message(message, own):
+                return None
+        calls: Calls = []
+        for part in parts:
+            if part.extras is not None and not self.takes_extras(part, own):
+                return None
+            if type(part) is Text:
+                text = part.text
+                if not text.isascii() and not is_text(text):
+                    return None
+                if not own:
+                    if not text or part.citations or (not rules.blank and text.isspace()):
+                        return None
+                elif part.citations and not is_sound(part.citations):
+                    return None
+                if calls and rules.calls_last:
+                    return None
+            elif type(part) is ToolCall:
+                if not self.is_clean_call(part, own):
+                    return None
+                calls.append((part, part.id))
+            elif (
+                type(part) is not Reasoning
+                or rules.reasoning(message, part, self.aim) is not part
+                or not is_sound_reasoning(part)
+            ):
+                return None
+        return calls if not calls or self.are_new(calls, own) else None
+
+    def is_clean_call(self, call: ToolCall, own: bool) -> bool:
         """Whether a call goes out as it stands (its id being unique apart)."""
         raw = call.raw
         if call.cut or not (raw.isascii() or is_text(raw)):
             return False
-        if "\\u" in raw and mend_arguments(raw) != raw:
+        if "\\u" in raw and call.kind != "custom" and mend_arguments(raw) != raw:
+            return False
+        if call.id is None or not (call.id.isascii() or is_text(call.id)):
             return False
         if own:
-            return bool(call.id) and self._fits(call.id)
-        return self._takes(call.id) and (call.name in self.good_names or self.is_good(call.name))
+            return self.rules.ids.fits(call.id) and is_text(call.name)
+        return self.rules.own_ids.takes(call.id) and (
+            call.name in self._good_names or self.is_good_name(call.name)
+        )
 
-    def is_good(self, name: str) -> bool:
+    def is_good_name(self, name: str) -> bool:
         """Whether the name of a tool goes out as it stands."""
         if self.rules.names is not None and not self.rules.names.takes(name):
             return False
-        self.good_names.add(name)
+        self._good_names.add(name)
         return True
 
-    def unique(self, calls: Calls, own: bool) -> bool:
+    def are_new(self, calls: Calls, own: bool) -> bool:
         """Whether the ids of a message's calls are new where they must be; they are then known."""
-        if not calls:
-            return True
-        ids = [id for _, id in calls]
-        if len(ids) > 1 and len(set(ids)) < len(ids):
+        ids = {wire_id or "" for _, wire_id in calls}
+        if len(ids) < len(calls):
             return False
         if self._unique:
-            if not own and not self.ids.isdisjoint(cast("list[str]", ids)):
+            if not own and not self.ids.isdisjoint(ids):
                 return False
-            self.ids.update(cast("list[str]", ids))
+            self.ids |= ids
         return True
 
-    def is_clean_result(self, result: ToolResult, own: bool) -> bool:
-        """Whether a result goes out as it stands."""
-        if own:
-            return all(type(c) is not Text or is_text(c.text) for c in result.content)
-        if result.outcome != "ok" and (
-            not self.rules.flags_errors or result.outcome == "unknown" or not result.content
-        ):
+    def is_clean_result(self, message: Message, result: ToolResult, own: bool) -> bool:
+        """Whether a tool message with this one result goes out as it stands."""
+        rules = self.rules
+        if message.name is not None or message.extras is not None or result.extras is not None:
+            if not self.is_clean_message(message, own) or not self.takes_extras(result, own):
+                return False
+        if own and result.name is not None and not is_text(result.name):
             return False
+        if result.outcome != "ok" and not own:
+            if not rules.flags_errors or result.outcome == "unknown" or not result.content:
+                return False
         for part in result.content:
+            if part.extras is not None and not self.takes_extras(part, own):
+                return False
             if type(part) is Text:
-                said = part.text
-                if part.citations or (not self.rules.blank and (not said or said.isspace())):
+                text = part.text
+                if not text.isascii() and not is_text(text):
                     return False
-                if not (said.isascii() or is_text(said)):
+                if not own:
+                    if part.citations or (not rules.blank and (not text or text.isspace())):
+                        return False
+            elif type(part) is Native:
+                if part.api != self.api or not is_sound(part.block):
                     return False
-            elif type(part) is not Json:
+            elif type(part) is not Json and not (own and type(part) is Media):
+                return False
+            elif not is_sound_part(part):
                 return False
         return True
 
     def is_clean_user(self, message: Message, own: bool) -> bool:
         """Whether a user message goes out as it stands."""
+        rules = self.rules
         parts = message.parts
-        if not parts or (message.name is not None and not self.takes_name(message, own)):
-            return False
+        if not parts or message.name is not None or message.extras is not None:
+            if not self.is_clean_message(message, own):
+                return False
         for part in parts:
+            if part.extras is not None and not self.takes_extras(part, own):
+                return False
             if type(part) is Text:
-                said = part.text
-                if not own and not self.rules.blank and (not said or said.isspace()):
+                text = part.text
+                if not text.isascii() and not is_text(text):
                     return False
-                if part.citations and not own:
-                    return False
-                if not (said.isascii() or is_text(said)):
-                    return False
-            elif not self.is_clean_user_part(part, own):
+                if not own:
+                    if part.citations or (not rules.blank and (not text or text.isspace())):
+                        return False
+            elif not self._is_clean_user_part(part, own):
                 return False
         return True
 
-    def is_clean_user_part(self, part: AnyPart, own: bool) -> bool:
-        """Whether a part that is no text goes out in a user message as it stands."""
+    def _is_clean_user_part(self, part: AnyPart, own: bool) -> bool:
         if type(part) is Media:
-            return own or self.rules.media(part, self.aim) is part
+            return (own or self.rules.media(part) is part) and is_sound_media(part)
         if type(part) is Native:
-            return part.api == self.api
-        return self._user is None and type(part) is not ToolResult
+            return part.api == self.api and is_sound(part.block)
+        return self.rules.speaks is None and type(part) is not ToolResult
+
+    def is_clean_message(self, message: Message, own: bool) -> bool:
+        """Whether name, extras and the fact that there are parts are as the target takes them."""
+        if not message.parts or not self.takes_extras(message, own):
+            return False
+        return self.takes_name(message, own)
 
     def takes_name(self, message: Message, own: bool) -> bool:
-        """Whether the name of a message goes out."""
+        """Whether the name of a message goes out as it stands."""
         name = message.name
-        if name is None or own:
+        if name is None or (own and is_text(name)):
             return True
-        return self.rules.names_messages and (
-            self.rules.names is None or self.rules.names.takes(name)
-        )
+        names = self.rules.names
+        return self.rules.names_messages and (names is None or names.takes(name))
 
-    # -- a part ----------------------------------------------------------------------------------
+    def takes_extras(self, part: AnyPart | Message, own: bool) -> bool:
+        """Whether what only this API says about a part goes out as it stands."""
+        said = part.extra(self.api)
+        if not said:
+            return True
+        self.hinted = True
+        if own or self.rules.hints is None:
+            return is_sound(said)
+        allowed = self.rules.hints.get(type(part))
+        return allowed is not None and said.keys() <= allowed and is_sound(said)
 
-    def text(self, at: int, index: int, part: Text, own: bool) -> Text | None:
+    # -- what every part has ---------------------------------------------------------------------
+
+    def with_extras(self, part: P, own: bool) -> P:
+        """The part with nothing of this API's own that the target would refuse."""
+        if part.extras is None or self.takes_extras(cast(AnyPart, part), own):
+            return part
+        said: JSONObject = mend_json(part.extra(self.api))
+        if not own:
+            allowed = (self.rules.hints or {}).get(type(part), frozenset())
+            said = {k: v for k, v in said.items() if k in allowed}
+        return replace(part, extras={**part.extras, self.api: said})
+
+    def text(self, index: int, part: Text, own: bool) -> Text | None:
         """A text as the target takes it; None if it would be refused for being blank."""
         said = part.text
-        if not own and not said.strip() and (not self.rules.blank or not said):
+        if not own and (not said or (not self.rules.blank and said.isspace())):
             if said:
-                self.report(at, "omitted", "blank-text", "a blank text", part=index)
+                self.report("omitted", "A4", "a blank text", index)
             return None
-        if not is_text(said):
-            self.report(at, "changed", "U1", "a lone surrogate became U+FFFD", part=index)
-            part = replace(part, text=mend_text(said))
         if part.citations and not own:
-            self.report(at, "omitted", "U6", f"{len(part.citations)} citations", part=index)
+            self.report("omitted", "U6", f"{len(part.citations)} citations", index)
             part = replace(part, citations=())
-        return part
+        return self.with_extras(part, own)
 
-    def media(self, at: int, index: int, part: Media, own: bool) -> AnyPart:
+    def media(self, index: int, part: Media, own: bool) -> Media | Text:
         """Media as the target takes it, or a text that says what was there."""
-        made = part if own else self.rules.media(part, self.aim)
+        part = self.with_extras(part, own)
+        made = part if own else self.rules.media(part)
         if made is None:
-            self.report(at, "omitted", "media", f"{describe(part)}", part=index)
-            return Text(text=f"[{describe(part)}, which cannot be shown here]")
+            self.report("omitted", "media", describe(part), index)
+            return cast(Text, said_by(part))
         if made is not part:
-            self.report(
-                at, "changed", "media", f"{describe(part)} as {made.media_type}", part=index
-            )
+            self.report("changed", "media", f"{describe(part)} as {made.media_type}", index)
         return made
 
-    def omit(self, at: int, index: int, part: object) -> None:
-        """Report that a part stays behind."""
-        rule, what = _left_out(part)
-        self.report(at, "omitted", rule, what, part=index)
+    def sound(self, message: Message) -> Message:
+        """The message such that every strict reader takes its texts and numbers."""
+        parts = [part if is_sound_part(part) else mended(part) for part in message.parts]
+        if not all(map(_is, parts, message.parts)):
+            self.report("changed", "U1", "a lone surrogate became U+FFFD, or NaN null")
+            extras = without_raw(message.extras, self.api)
+            message = replace(message, parts=tuple(parts), extras=extras)
+        if message.name is not None and not is_text(message.name):
+            message = replace(message, name=mend_text(message.name))
+        return message
+
+    def as_text(self, index: int, part: AnyPart) -> Text | None:
+        """What a part says where it may not stand; None if it may not be said here."""
+        said = said_by(part)
+        if said is None:
+            rule, what = left_out(part)
+            self.report("omitted", rule, what, index)
+            return None
+        self.report("changed", "roles", f"{type(part).__name__} said as a text", index)
+        return self.text(index, said, False)
+
+    def changed(self, message: Message, parts: Sequence[AnyPart], own: bool) -> Message:
+        """The message with other parts, and with a name and extras that the target takes."""
+        same = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
+        if not same:
+            extras = without_raw(message.extras, self.api)
+            message = replace(message, parts=tuple(parts), extras=extras)
+        message = self.with_extras(message, own)
+        if self.takes_name(message, own):
+            return message
+        if self.rules.names_messages and self.rules.names is not None:
+            name = self.rules.names.rename(message.name)
+            self.report("changed", "C8", f"the name {message.name!r} as {name!r}")
+            return replace(message, name=name)
+        self.report("omitted", "U6", f"the name {message.name!r}")
+        return replace(message, name=None)
 
     # -- a user message, system text -------------------------------------------------------------
 
-    def user(self, at: int, message: Message, own: bool) -> Message:
+    def user(self, message: Message, own: bool) -> Message:
         """A user message as the target takes it; one that says nothing says so."""
+        message = self.sound(message)
         parts: list[AnyPart] = []
         for index, part in enumerate(message.parts):
-            parts += self._user_part(at, index, part, own)
-        if not parts:
-            if self.rules.blank and message.parts and all(_is_empty(p) for p in message.parts):
-                parts = [Text(text="")]
-            else:
-                self.report(at, "added", "not-empty", "a word in place of an empty message")
-                parts = [Text(text=EMPTY)]
-        return self._changed(at, message, parts, own)
-
-    def _user_part(self, at: int, index: int, part: AnyPart, own: bool) -> Iterator[AnyPart]:
-        kind = type(part)
-        if kind is Text:
-            said = cast(Text, part)
-            if self.rules.blank and not said.text:
-                yield said
-            elif (text := self.text(at, index, said, own)) is not None:
-                yield text
-        elif kind is Media:
-            yield self.media(at, index, cast(Media, part), own)
-        elif (kind is Native and cast(Native, part).api == self.api) or self._user is None:
-            yield part
-        elif (said := said_by(part)) is not None:
-            self.report(at, "changed", "roles", f"{_word(part)} as a text", part=index)
-            made = self.text(at, index, said, own)
+            made = self._user_part(index, part, own)
             if made is not None:
-                yield made
-        else:
-            self.omit(at, index, part)
+                parts.append(made)
+        if not parts:
+            if self.rules.blank and message.parts:
+                parts.append(Text(text=""))
+            else:
+                self.report("added", "A3", "a word in place of an empty message")
+                parts.append(Text(text=EMPTY))
+        return self.changed(message, parts, own)
 
-    def system(self, at: int, message: Message, own: bool) -> Message | None:
+    def _user_part(self, index: int, part: AnyPart, own: bool) -> AnyPart | None:
+        if type(part) is Text:
+            if self.rules.blank and not part.text:
+                return part if part.extras is None else self.with_extras(part, own)
+            return self.text(index, part, own)
+        if self.rules.speaks is None:
+            return part
+        if type(part) is Media:
+            return self.media(index, part, own)
+        if type(part) is Native and part.api == self.api:
+            return part
+        return self.as_text(index, part)
+
+    def system(self, message: Message, own: bool) -> Message | None:
         """System text as the target takes it; None if it says nothing."""
-        allowed = self.rules.speaks.get("system")
-        if allowed is None:
+        message = self.sound(message)
+        if self.rules.speaks is None:
             return message
         parts: list[AnyPart] = []
         for index, part in enumerate(message.parts):
+            made: AnyPart | None
             if type(part) is Text:
-                made = self.text(at, index, part, own)
+                made = self.text(index, part, own)
             elif type(part) is Native and part.api == self.api:
                 made = part
             else:
-                said = said_by(part)
-                self.omit(at, index, part) if said is None else self.report(
-                    at, "changed", "roles", f"{_word(part)} as a text", part=index
-                )
-                made = said and self.text(at, index, said, own)
+                made = self.as_text(index, part)
             if made is not None:
                 parts.append(made)
-        if not parts and not own:
-            return None
-        return self._changed(at, message, parts, own)
-
-    def _changed(self, at: int, message: Message, parts: Sequence[AnyPart], own: bool) -> Message:
-        name = message.name
-        if name is not None and not self.takes_name(message, own):
-            if self.rules.names_messages and self.rules.names is not None:
-                name = self.rules.names.rename(name)
-                self.report(at, "changed", "C8", f"the name {message.name!r} as {name!r}")
-            else:
-                self.report(at, "omitted", "U6", f"the name {name!r} of the message")
-                name = None
-        if len(parts) == len(message.parts) and all(map(_is, parts, message.parts)):
-            return message if name == message.name else replace(message, name=name)
-        return replace(
-            message, parts=tuple(parts), name=name, extras=_without_raw(message, self.api)
-        )
+        return self.changed(message, parts, own) if parts or own else None
 
     # -- an assistant message --------------------------------------------------------------------
 
     def assistant(
-        self, at: int, message: Message, own: bool
+        self, message: Message, own: bool
     ) -> tuple[Message | None, Calls, list[ToolResult]]:
         """An assistant message as the target takes it, its calls, and results found inside it."""
+        given = message.parts
+        message = self.sound(message)
         parts: list[AnyPart] = []
         calls: Calls = []
         results: list[ToolResult] = []
@@ -282,139 +380,123 @@ class Repair:
             if type(part) is ToolResult:
                 results.append(part)
             elif type(part) is ToolCall:
-                made = self.call(at, index, part, own, mine)
+                call = self._call(index, part, own, mine)
+                if call is not None:
+                    parts.append(call)
+                    calls.append((cast(ToolCall, given[index]), call.id))
+            else:
+                made = self._assistant_part(index, part, message, own)
                 if made is not None:
                     parts.append(made)
-                    calls.append((part, made.id))
-            else:
-                parts += self._assistant_part(at, index, part, message, own)
         if self.rules.calls_last:
-            parts = self._calls_last(at, parts)
+            parts = self._calls_last(parts)
         if self._unique:
-            self.ids.update(mine)
-        if not parts and not (own and message.parts == () and self._stays(message)):
-            self.report(at, "omitted", "not-empty", "an assistant message that says nothing")
+            self.ids |= mine
+        if not parts and not (own and not message.parts and self.rules.blank):
+            self.report("omitted", "A3", "an assistant message that says nothing")
             return None, [], results
-        return self._changed(at, message, parts, own), calls, results
-
-    def _stays(self, message: Message) -> bool:
-        """Whether an empty message of the API stays: where empty text is taken."""
-        return self.rules.blank
+        return self.changed(message, parts, own), calls, results
 
     def _assistant_part(
-        self, at: int, index: int, part: AnyPart, message: Message, own: bool
-    ) -> Iterator[AnyPart]:
-        speaks = self.rules.speaks.get("assistant")
-        kind = type(part)
-        if kind is Text:
-            made = self.text(at, index, cast(Text, part), own)
-            if made is not None:
-                yield made
-        elif speaks is None:
-            yield part
-        elif kind is Reasoning and Reasoning in speaks:
-            made = self.rules.reasoning(message, cast(Reasoning, part), self.aim)
-            if made is None:
-                self.omit(at, index, part)
-            else:
-                yield made
-        elif kind is Native and cast(Native, part).api == self.api:
-            yield part
-        elif kind is Hosted and self.rules.hosted and own:
-            if self._is_paired(at, message, cast(Hosted, part)):
-                yield part
-            else:
-                self.report(at, "omitted", "A19", "half of a provider's own call", part=index)
-        elif kind in speaks and (kind is not Media or own):
-            yield part
-        elif (said := said_by(part)) is not None:
-            self.report(at, "changed", "roles", f"{_word(part)} as a text", part=index)
-            made = self.text(at, index, said, False)
-            if made is not None:
-                yield made
-        else:
-            self.omit(at, index, part)
+        self, index: int, part: AnyPart, message: Message, own: bool
+    ) -> AnyPart | None:
+        if type(part) is Text:
+            return self.text(index, part, own)
+        if self.rules.speaks is None:
+            return part
+        speaks = self.rules.speaks["assistant"]
+        made: AnyPart | None = None
+        if type(part) is Reasoning and Reasoning in speaks:
+            made = self.rules.reasoning(message, part, self.aim)
+        elif type(part) is Native and part.api == self.api:
+            made = part
+        elif type(part) is Hosted:
+            if own and self.rules.hosted and not self._is_paired(message, part):
+                self.report("omitted", "A19", "half of a provider's own call", index)
+                return None
+            made = part if own and self.rules.hosted else None
+        elif type(part) is Refusal and not part.text:
+            return None
+        elif type(part) in speaks and (own or type(part) is not Media):
+            made = part
+        return self.as_text(index, part) if made is None else self.with_extras(made, own)
 
-    def _calls_last(self, at: int, parts: list[AnyPart]) -> list[AnyPart]:
+    def _calls_last(self, parts: list[AnyPart]) -> list[AnyPart]:
+        """Text goes before the first call: behind one it is taken for the missing result."""
         first = next((i for i, p in enumerate(parts) if type(p) is ToolCall), len(parts))
-        late = [p for p in parts[first:] if type(p) in {Text, Refusal, Media}]
+        late = [p for p in parts[first:] if type(p) is Text]
         if not late:
             return parts
-        self.report(at, "moved", "A25", "a text behind a call, to before it")
-        rest = [p for p in parts[first:] if type(p) not in {Text, Refusal, Media}]
-        return [*parts[:first], *late, *rest]
+        self.report("moved", "A9", "a text behind a call, to before it")
+        return [*parts[:first], *late, *(p for p in parts[first:] if type(p) is not Text)]
 
-    def _is_paired(self, at: int, message: Message, part: Hosted) -> bool:
+    def _is_paired(self, message: Message, part: Hosted) -> bool:
         """Whether the other half of a provider's own call is there, or may still come.
 
         A paused turn ends in a call; a call that client calls depend on gets its result in a later
         message.
         """
-        id = part.id or ""
+        hosted_id = part.id or ""
         if part.output is not UNSET:
-            return part.input is not UNSET or id in self.hosted or id in _uses(message)
-        self.hosted.add(id)
-        if id in _outputs(message) or any(type(p) is ToolCall for p in message.parts):
+            return part.input is UNSET and hosted_id in self.hosted
+        if part.input is UNSET or not hosted_id:
+            return False
+        self.hosted.add(hosted_id)
+        if hosted_id in _outputs(message) or any(type(p) is ToolCall for p in message.parts):
             return True
-        for later in self.messages[at + 1 :]:
+        for later in self.messages[self.at + 1 :]:
             if later.role != "assistant":
                 return False
-            if id in _outputs(later):
+            if hosted_id in _outputs(later):
                 return True
         return True
 
     # -- a call ----------------------------------------------------------------------------------
 
-    def call(
-        self, at: int, index: int, call: ToolCall, own: bool, mine: set[str]
-    ) -> ToolCall | None:
+    def _call(self, index: int, call: ToolCall, own: bool, mine: set[str]) -> ToolCall | None:
         """A call as the target takes it; None for one that was cut and never answered."""
-        if call.cut and not self._is_answered(at, call):
-            self.report(at, "omitted", "U7", f"the unfinished call of {call.name!r}", part=index)
+        if call.cut and not self._is_answered(call):
+            self.report("omitted", "U7", f"the unfinished call of {call.name!r}", index)
             return None
-        made = call
-        id = self._wire_id(call, own, mine)
-        if id != call.id:
-            self.report(at, "renamed", "ids", f"the id {call.id!r} as {id!r}", part=index)
-            made = replace(made, id=id)
-        if not own and not (call.name in self.good_names or self.is_good(call.name)):
-            name = cast(Any, self.rules.names).rename(call.name)
-            self.losses.append(
-                Loss(
-                    kind="renamed",
-                    rule="names",
-                    message=at,
-                    part=index,
-                    what=call.name,
-                    became=name,
-                )
-            )
-            made = replace(made, name=name)
-        raw = mend_text(call.raw) if call.kind == "custom" else mend_arguments(call.raw)
+        made = self.with_extras(call, own)
+        wire_id = self._wire_id(call, own, mine)
+        if wire_id != call.id:
+            self.report("renamed", "ids", f"the id {call.id!r} as {wire_id!r}", index)
+            made = replace(made, id=wire_id)
+        if not own and not self.is_good_name(call.name):
+            made = replace(made, name=self.rename(call.name, index))
+        raw = call.raw if call.kind == "custom" else mend_arguments(call.raw)
         if raw != call.raw:
-            self.report(at, "changed", "U1", "a lone surrogate became U+FFFD", part=index)
+            self.report("changed", "U1", "a lone surrogate became U+FFFD", index)
             made = replace(made, raw=raw)
         return replace(made, cut=False) if made.cut else made
 
+    def rename(self, name: str, index: int | None) -> str:
+        """A tool's name that the target takes, reported."""
+        assert self.rules.names is not None
+        made = self.rules.names.rename(name)
+        at = None if index is None else self.at
+        self.losses.append(
+            Loss(kind="renamed", rule="names", message=at, part=index, what=name, became=made)
+        )
+        return made
+
     def _wire_id(self, call: ToolCall, own: bool, mine: set[str]) -> str | None:
-        id = call.id
-        taken = mine if own else mine | self.ids
-        pattern = self.rules.ids if own else self.rules.own_ids
-        fits = pattern.fits(id) if own else pattern.takes(id)
-        if own and not id and not self._unique:
-            return id  # a gateway that gives no ids
-        if fits and id not in taken:
-            mine.add(cast(str, id))
-            return id
-        occurrence = 0 if not fits else 1
-        while (made := self.rules.own_ids.rename(id, occurrence)) in mine | self.ids:
+        if own and not call.id and not self._unique:
+            return call.id  # a gateway that gives no ids
+        fits = self.rules.ids.fits(call.id) if own else self.rules.own_ids.takes(call.id)
+        if fits and call.id not in (mine if own else mine | self.ids):
+            mine.add(call.id or "")
+            return call.id
+        occurrence = 1 if fits else 0
+        while (made := self.rules.own_ids.rename(call.id, occurrence)) in mine | self.ids:
             occurrence += 1
         mine.add(made)
         self.ids.add(made)
         return made
 
-    def _is_answered(self, at: int, call: ToolCall) -> bool:
-        for later in self.messages[at + 1 :]:
+    def _is_answered(self, call: ToolCall) -> bool:
+        for later in self.messages[self.at + 1 :]:
             if later.role == "assistant":
                 return False
             if any(type(p) is ToolResult and p.call_id == call.id for p in later.parts):
@@ -425,78 +507,122 @@ class Repair:
 
     def result(
         self,
-        at: int,
         message: Message,
         result: ToolResult,
         call: ToolCall,
-        id: str | None,
+        wire_id: str | None,
         own: bool,
     ) -> tuple[Message, list[AnyPart]]:
         """The tool message for one result as the target takes it, and media to go behind it."""
         content: list[ResultPart] = []
         media: list[AnyPart] = []
+        given = result
+        result = result if is_sound_part(result) else mended(result)
         for index, part in enumerate(result.content):
-            content += self._result_part(at, index, part, own, media)
-        made = self._with_outcome(result, content) if not own else result
-        if own and not all(map(_is, content, result.content)):
-            made = replace(result, content=tuple(content))
+            made = self._result_part(index, part, own, media)
+            if made is not None:
+                content.append(made)
         if media:
-            self.report(at, "moved", "C10", "media of a result, behind the results")
+            self.report("moved", "C10", "media of a result, to behind the results")
             media.insert(0, Text(text=MOVED_MEDIA.format(name=call.name)))
-        if made.call_id != id:
-            made = replace(made, call_id=id)
-        if made is result and message.parts == (result,):
-            return message, media
-        extras = message.extras if len(message.parts) == 1 else None
-        return replace(message, parts=(made,), extras=extras), media
+        outcome = result.outcome
+        if not own:
+            content, outcome = self._with_outcome(content, outcome)
+        new = self.with_extras(result, own)
+        if len(content) != len(result.content) or not all(map(_is, content, result.content)):
+            new = replace(new, content=tuple(content))
+        if new.call_id != wire_id or new.outcome != outcome:
+            new = replace(new, call_id=wire_id, outcome=outcome)
+        if len(message.parts) != 1 or message.role != "tool":
+            message = replace(message, role="tool", extras=None, name=None)
+        if new is given and message.parts == (given,):
+            return self.changed(message, message.parts, own), media
+        return self.changed(message, (new,), own), media
 
     def _result_part(
-        self, at: int, index: int, part: AnyPart, own: bool, media: list[AnyPart]
-    ) -> Iterator[ResultPart]:
-        kind = type(part)
-        if kind is Text:
-            text = self.text(at, index, cast(Text, part), own)
-            if text is not None:
-                yield text
-        elif kind is Json:
-            yield cast(Json, part)
-        elif kind is Media and not own:
-            made = self.media(at, index, cast(Media, part), own)
-            if type(made) is Media and Media not in self.rules.results:
-                media.append(made)
-                yield Text(text=SEE_BELOW)
-            else:
-                yield cast(ResultPart, made)
-        elif kind is Media or (kind is Native and cast(Native, part).api == self.api):
-            yield cast(ResultPart, part)
-        elif (said := said_by(part)) is not None:
-            yield said
-        else:
-            self.omit(at, index, part)
+        self, index: int, part: AnyPart, own: bool, media: list[AnyPart]
+    ) -> ResultPart | None:
+        if type(part) is Text:
+            if self.rules.blank and not part.text:
+                return self.with_extras(part, own)
+            return self.text(index, part, own)
+        results = self.rules.results
+        if type(part) is Json or results is None:
+            return cast(ResultPart, part if own else self.with_extras(part, own))
+        if type(part) is Media:
+            made = self.media(index, part, own)
+            if own or type(made) is Text or Media in results:
+                return made
+            media.append(made)
+            return Text(text=SEE_BELOW)
+        if type(part) is Native and part.api == self.api:
+            return part
+        return self.as_text(index, part)
 
-    def _with_outcome(self, result: ToolResult, content: list[ResultPart]) -> ToolResult:
-        outcome = result.outcome
+    def _with_outcome(
+        self, content: list[ResultPart], outcome: str
+    ) -> tuple[list[ResultPart], Literal["ok", "error", "denied", "interrupted", "unknown"]]:
+        """The content of a result with what its outcome says, and the outcome that is left to say.
+
+        An outcome that is not known is always said, for the model may want to look.
+        """
         note = OUTCOMES.get(outcome)
-        if note is not None and (not content or outcome == "unknown"):
-            if not (content and type(content[0]) is Text and note in content[0].text):
-                content = [Text(text=note), *content]
-        if note is not None and not self.rules.flags_errors:
-            outcome = "ok"
-            content = _prefixed(content)
-        if outcome == result.outcome and len(content) == len(result.content):
-            if all(map(_is, content, result.content)):
-                return result
-        return replace(result, content=tuple(content), outcome=outcome, extras=result.extras)
+        if note is None:
+            return content, "ok"
+        said = bool(content) and type(content[0]) is Text and note in content[0].text
+        if not said and (outcome == "unknown" or not any(map(_says_something, content))):
+            content = [Text(text=note), *content]
+        if self.rules.flags_errors:
+            return content, cast(Literal["error"], outcome)
+        return _prefixed(content), "ok"
+
+
+def is_sound_part(part: AnyPart) -> bool:
+    """Whether every strict reader takes the texts and numbers of a part."""
+    if type(part) is Media:
+        return is_sound_media(part)
+    if type(part) is ToolResult:
+        return is_sound((part.call_id, part.name, part.extras)) and all(
+            map(is_sound_part, part.content)
+        )
+    return not isinstance(part, Part) or is_sound(part)
+
+
+def is_sound_media(part: Media) -> bool:
+    """Whether the texts about media are such as every strict reader takes (bytes are)."""
+    texts = (part.media_type, part.name, part.detail, part.url, part.file_id)
+    return all(t is None or is_text(t) for t in texts) and (
+        part.extras is None or is_sound(part.extras)
+    )
+
+
+def is_sound_reasoning(part: Reasoning) -> bool:
+    """Whether every strict reader takes the texts of reasoning."""
+    texts = (part.text, part.signature, part.data, part.id)
+    return all(t is None or t.isascii() or is_text(t) for t in texts)
+
+
+def mended(part: P) -> P:
+    """The part with nothing in it that a strict reader refuses."""
+    if type(part) is ToolResult:
+        content = tuple(p if is_sound_part(p) else mended(p) for p in part.content)
+        bare = mend_struct(replace(part, content=()))
+        return cast(P, replace(bare, content=content))
+    return mend_struct(part)
+
+
+def _says_something(part: ResultPart) -> bool:
+    return type(part) is not Text or bool(part.text.strip())
 
 
 def _prefixed(content: list[ResultPart]) -> list[ResultPart]:
     """The content of a result that failed, for a target that has no flag for it."""
     first = content[0] if content else None
-    if type(first) is Text:
-        if first.text.lstrip("[ ").lower().startswith("error"):
-            return content
-        return [replace(first, text=f"Error: {first.text}"), *content[1:]]
-    return [Text(text="Error:"), *content]
+    if type(first) is not Text:
+        return [Text(text="Error:"), *content]
+    if first.text.lstrip("[ ").lower().startswith("error"):
+        return content
+    return [replace(first, text=f"Error: {first.text}"), *content[1:]]
 
 
 def no_result(call: ToolCall) -> ToolResult:
@@ -506,8 +632,7 @@ def no_result(call: ToolCall) -> ToolResult:
 
 def text_of_result(result: ToolResult) -> tuple[AnyPart, ...]:
     """A result without its call, as what a user says."""
-    label = Text(text=LATE_RESULT.format(name=result.name or "?"))
-    return (label, *result.content)
+    return (Text(text=LATE_RESULT.format(name=result.name or "?")), *result.content)
 
 
 def trimmed(message: Message) -> Message:
@@ -527,59 +652,57 @@ def said_by(part: object) -> Text | None:
     if isinstance(part, Json):
         return Text(text=json_text(part.value))
     if isinstance(part, Media):
-        transcript = next(
-            (t for x in (part.extras or {}).values() if isinstance(t := x.get("transcript"), str)),
-            None,
-        )
-        return Text(text=transcript or f"[{describe(part)}, which cannot be shown here]")
+        return Text(text=transcript(part) or f"[{describe(part)}, which cannot be shown here]")
     if isinstance(part, ToolCall):
         return Text(text=f"[A call of the tool {part.name}: {part.raw}]")
     return None
 
 
+def transcript(part: Media) -> str | None:
+    """The words of an audio that some API wrote down."""
+    for said in (part.extras or {}).values():
+        for holder in (said, said.get("audio")):
+            if isinstance(holder, dict):
+                words = cast(JSONObject, holder).get("transcript")
+                if isinstance(words, str) and words:
+                    return words
+    return None
+
+
 def describe(part: Media) -> str:
     """Words for media that cannot be sent."""
-    about = part.media_type or ""
+    about = [part.kind.capitalize()]
+    if part.media_type:
+        about.append(part.media_type)
     if part.name:
-        about += f" {part.name!r}"
+        about.append(repr(part.name))
     if part.url and not part.url.startswith("data:"):
-        about += f" {part.url}"
-    return f"{part.kind.capitalize()} {about.strip()}".strip()
+        about.append(part.url)
+    return " ".join(about)
 
 
-def _left_out(part: object) -> tuple[str, str]:
+def left_out(part: object) -> tuple[str, str]:
+    """The rule and the words for a part that stays behind."""
     if isinstance(part, Reasoning):
-        return "U9", "reasoning that belongs to another issuer"
+        return "U9", "reasoning of another issuer"
     if isinstance(part, Hosted):
         return "U8", f"a provider's own call of {part.tool!r}"
     if isinstance(part, Native):
         return "U6", f"a block {part.kind!r} of {part.api}"
-    return "U6", f"{_word(part)} that this target has no word for"
+    return "U6", f"a part of a newer version ({type(part).__name__})"
 
 
-def _word(part: object) -> str:
-    return f"a {type(part).__name__}"
+def without_raw(extras: Extras | None, api: str) -> Extras | None:
+    """Extras without the wire's own form of a message, which no longer is what it was."""
+    said = extras.get(api, {}) if extras else {}
+    if extras is None or "$raw" not in said:
+        return extras
+    return {**extras, api: {k: v for k, v in said.items() if k != "$raw"}}
 
 
 def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def _is_empty(part: AnyPart) -> bool:
-    return type(part) is Text and not part.text
-
-
 def _outputs(message: Message) -> set[str]:
     return {p.id or "" for p in message.parts if type(p) is Hosted and p.output is not UNSET}
-
-
-def _uses(message: Message) -> set[str]:
-    return {p.id or "" for p in message.parts if type(p) is Hosted and p.input is not UNSET}
-
-
-def _without_raw(message: Message, api: str) -> Any:
-    extras = message.extras
-    if extras and "$raw" in extras.get(api, {}):
-        own = {k: v for k, v in extras[api].items() if k != "$raw"}
-        return {**extras, api: own}
-    return extras

@@ -8,34 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from brute.events.jsontypes import JSONObject
-from brute.events.messages import (
-    Hosted,
-    Json,
-    Media,
-    Message,
-    Native,
-    Part,
-    Reasoning,
-    Refusal,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from brute.events.messages import Media, Message, Origin, Part, Reasoning
 from brute.transports.shapes import Grade, Violation
 from brute.transports.wire import is_text
 
 Kinds: TypeAlias = frozenset[type[Part]]
-
-EVERYTHING: Kinds = frozenset(
-    {Text, Reasoning, ToolCall, ToolResult, Json, Media, Refusal, Hosted, Native}
-)
 
 
 class Pattern:
@@ -44,8 +28,8 @@ class Pattern:
     def __init__(self, word: str, limit: int | None, empty: str) -> None:
         self.limit, self.empty = limit, empty
         length = f"{{1,{limit}}}" if limit else "+"
-        # What `rename` makes ends so; a text that already looks so is renamed too, or two could
-        # meet. The look-behind costs next to nothing, as it is tried at the end only.
+        # What `rename` makes ends so; a text of ours that already looks so is renamed too, or two
+        # could meet. The look-behind costs next to nothing, as it is tried at the end only.
         made = r"(?<!_b[0-9a-f]{16})"
         self._takes = re.compile(rf"{word}{length}{made}\Z", re.DOTALL).match
         self._fits = re.compile(rf"{word}{length}\Z", re.DOTALL).match
@@ -83,6 +67,26 @@ NAME = Pattern(SAFE_WORD, 64, "unknown_tool")
 ANY_ID = Pattern(".", None, "call")
 
 
+def _always(_: str | None) -> bool:
+    return True
+
+
+def _never(_: str | None) -> bool:
+    return False
+
+
+def _any_reasoning(_message: Message, part: Reasoning, _aim: Aim) -> Reasoning | None:
+    return part
+
+
+def _any_media(part: Media) -> Media | None:
+    return part
+
+
+def _any_issuer(_origin: Origin, _aim: Aim) -> bool:
+    return True
+
+
 class Rules(Struct, frozen=True, kw_only=True):
     """What an API takes, as far as a list of messages goes. The defaults take everything."""
 
@@ -93,16 +97,21 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Ids of calls in what is ours (conservative)."""
     ids_unique: Literal["message", "request"] = "message"
     names: Pattern | None = None
+    """Names of tools and of speakers, in what is ours."""
     blank: bool = True
     """Whether a text may be empty or blank."""
-    speaks: dict[str, Kinds] = {}
-    """Which parts a role may hold (a role that is absent: all). The rest is said in text."""
-    results: Kinds = EVERYTHING
+    speaks: Mapping[str, Kinds] | None = None
+    """Which parts a role may hold; the rest is said in text, or not. None: every part."""
+    results: Kinds | None = None
     """Which parts a result may hold; media that it may not are moved behind the results."""
+    hints: Mapping[type[Struct], frozenset[str]] | None = None
+    """What of this API's own members a message or part of ours may bear. None: whatever it does."""
     flags_errors: bool = True
     """Whether a result says by a flag that it is an error; otherwise its text says it."""
     hosted: bool = False
     """Whether a provider's own tool calls go back to it as parts."""
+    objects: bool = False
+    """Whether the arguments of a call are a JSON object, not text."""
     calls_last: bool = False
     """Whether nothing may follow a call in an assistant message but calls and reasoning."""
     system: Literal["inline", "apart"] = "inline"
@@ -110,29 +119,29 @@ class Rules(Struct, frozen=True, kw_only=True):
     user_first: bool = False
     names_messages: bool = True
     """Whether a message may bear a name."""
-    merges: bool = False
-    """Whether neighbours of one role are one message on the wire."""
+    cites: bool = False
+    """Whether citations go back to where they came from."""
     orders: tuple[type[Part], ...] = ()
     """The order in which an assistant message carries its parts, if it cannot carry any."""
-    result_joint: str | None = None
-    """Between the texts of one result where the target has one text; None: they stay several."""
+    joins_results: bool = False
+    """Whether the texts of a result of ours are joined to one, by line feeds."""
+    prefill: Callable[[str | None], bool] = _always
+    """Whether a model continues an assistant message at the end."""
+    midway: Callable[[str | None], bool] = _never
+    """For `system` apart: whether a model takes system text among the messages."""
+    issued: Callable[[Origin, Aim], bool] = _any_issuer
+    """Whether what this API issued came from where the request goes (asked if something is known
+    of the target); what did not is treated as foreign."""
+    reasoning: Callable[[Message, Reasoning, Aim], Reasoning | None] = _any_reasoning
+    """Reasoning as this target may have it, or None."""
+    media: Callable[[Media], Media | None] = _any_media
+    """Media as this API takes them, or None."""
     check: tuple[Rule, ...] = ()
-    prefill: Callable[[str | None], bool] = lambda model: True
-    """Whether the model continues an assistant message at the end."""
-    midway: Callable[[str | None], bool] = lambda model: False
-    """For `system` apart: whether the model takes system text among the messages."""
-    reasoning: Callable[[Message, Reasoning, Aim], Reasoning | None] = lambda message, part, aim: (
-        part
-    )
-    """The reasoning as this target may have it, or None."""
-    objects: bool = False
-    """Whether the arguments of a call are a JSON object, not text."""
-    media: Callable[[Media, Aim], Media | None] = lambda part, aim: part
-    """The media as the target takes it, or None."""
+    """The rule book, line by line."""
 
 
 class Aim(Struct, frozen=True, kw_only=True):
-    """Where a request goes: rules, and what is known about this one target."""
+    """Where a request goes: the rules, and what is known about this one target."""
 
     rules: Rules
     model: str | None = None
@@ -146,7 +155,7 @@ class Aim(Struct, frozen=True, kw_only=True):
 
 
 Find: TypeAlias = tuple[str, str]
-"""Pointer and what was found."""
+"""JSON pointer, and what was found there."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -154,13 +163,13 @@ class Rule(Struct, frozen=True, kw_only=True):
 
     id: str
     grade: Grade
-    says: str
-    """What the provider demands, as an order: it is what the reader is to do."""
+    now: str
+    """What to do, which is what the provider demands."""
     finds: Callable[[JSONObject], Iterable[Find]]
 
     def check(self, request: JSONObject) -> Iterator[Violation]:
         """Where the request breaks the rule."""
         for pointer, found in self.finds(request):
             yield Violation(
-                rule=self.id, pointer=pointer, found=found, now=self.says, grade=self.grade
+                rule=self.id, pointer=pointer, found=found, now=self.now, grade=self.grade
             )

@@ -6,7 +6,10 @@ import base64
 import binascii
 import math
 import re
-from typing import TypeGuard, cast
+from collections.abc import Iterator
+from typing import TypeGuard, TypeVar, cast
+
+import msgspec
 
 from brute.events.errors import EncodingError
 from brute.events.jsontext import dumps, loads
@@ -216,3 +219,46 @@ def mend_arguments(raw: str) -> str:
     if "\\u" not in raw:
         return raw
     return _ESCAPE.sub(lambda found: "\\ufffd" if found[2] else found[0], raw)
+
+
+_encode = msgspec.json.Encoder().encode
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def is_sound(value: object) -> bool:
+    """Whether every strict reader takes a JSON value or struct: no lone surrogate, no NaN."""
+    try:
+        data = _encode(value)
+    except UnicodeEncodeError:
+        return False
+    except (OverflowError, RecursionError, TypeError):
+        return all(map(_is_sound_scalar, _scalars(value)))
+    return b"null" not in data or all(map(_is_sound_scalar, _scalars(value)))
+
+
+def _is_sound_scalar(value: object) -> bool:
+    if isinstance(value, str):
+        return is_text(value)
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _scalars(value: object) -> Iterator[object]:
+    """What a JSON value is made of, keys included, however deep it is nested."""
+    todo: list[object] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            members = cast("dict[object, object]", item)
+            todo += members
+            todo += members.values()
+        elif isinstance(item, (list, tuple)):
+            todo += cast("list[object]", item)
+        elif isinstance(item, msgspec.Struct):
+            todo += (getattr(item, field) for field in item.__struct_fields__)
+        else:
+            yield item
+
+
+def mend_struct(value: S) -> S:
+    """The struct with every text and number in it such that every strict reader takes it."""
+    return msgspec.convert(mend_json(msgspec.to_builtins(value)), type(value))
