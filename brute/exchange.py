@@ -20,6 +20,7 @@ An import is all or nothing: the session is appended in one transaction, at the 
 from __future__ import annotations
 
 import base64
+import codecs
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TypeAlias, TypeVar
@@ -28,6 +29,7 @@ import msgspec
 
 from brute.events import blobs
 from brute.events.errors import BruteError, UnknownSession, UsageError
+from brute.events.ids import check_session_id
 from brute.events.jsontext import dumps, members
 
 if TYPE_CHECKING:
@@ -141,6 +143,8 @@ class Lines:
                     f"the line is longer than {MAX_LINE:,} bytes, the most that is read",
                     "give a file with one JSON object a line",
                 )
+            if self.number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
             if not line or not line.isspace():
                 return line
 
@@ -226,6 +230,8 @@ def import_file(
     Raises `ImportFailure` for a file that is none of these, `UsageError` if there is another
     session of that id, and what appending raises; nothing is written then.
     """
+    if id is not None:
+        check_session_id(id)
     lines = Lines(file, name)
     first = lines.next()
     if not first:

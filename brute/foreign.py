@@ -8,6 +8,8 @@ whose calls and results do not pair is kept as it is, and repaired in each reque
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -59,6 +61,8 @@ def read_history(lines: Lines, first: bytes, format: Format | None = None) -> Hi
     except (ValueError, RecursionError):
         value = _document(lines, first)
     else:
+        if not is_object(value) and not is_array(value):
+            raise lines.fail(f"this is JSON and no history: {_excerpt(first)}", _LOOKED_FOR)
         if _is_message(value):
             value = [value, *_further_messages(lines)]
         elif rest := lines.next():
@@ -94,7 +98,7 @@ def _further_messages(lines: Lines) -> Iterator[JSON]:
 def _parse(data: bytes, name: str, line: int) -> JSON:
     """The value in some lines of a file, the first of which has the number `line`."""
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
         where = f"{name}, line {line + data.count(10, 0, error.start):,}"
         found = f"the byte 0x{data[error.start]:02x} begins no character of UTF-8"
@@ -109,19 +113,30 @@ def _parse(data: bytes, name: str, line: int) -> JSON:
         raise ImportFailure(where, found, "mend it, or export it again") from error
 
 
+_WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity|-?\d[\d.eE+-]*')
+
+
 def _trouble(text: str, error: Exception) -> tuple[int, str]:
     """Where JSON goes wrong, and how."""
     try:
         json.loads(text)
     except json.JSONDecodeError as found:
         there = text[found.pos : found.pos + 1]
-        what = repr(there) if there.strip() else "the end of the text"
-        if there and not there.strip():
-            what = "the end of the line" if there == "\n" else "a blank"
-        return found.pos, f"this is not JSON: {found.msg}, found {what}"
-    except RecursionError:
-        pass
-    return 0, f"this is not JSON that can be kept: {error}"
+        seen = repr(there) if there.strip() else "a blank" if there else "the end of the text"
+        return found.pos, f"this is not JSON: {found.msg}, found {seen}"
+    except (ValueError, RecursionError):
+        return 0, f"this is not JSON that can be kept: {error}"
+    # Python reads numbers that JSON does not have, or that no float holds.
+    words = (w for w in _WORD.finditer(text) if not w[0].startswith('"'))
+    place = next((w.start() for w in words if not math.isfinite(_number(w[0]))), 0)
+    return place, f"this is not JSON that can be kept: {error}"
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return 0.0
 
 
 def _excerpt(line: bytes) -> str:

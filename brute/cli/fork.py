@@ -8,6 +8,7 @@ from brute.cli.address import parse, position_of
 from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.opening import log_to_continue
 from brute.cli.screen import write_json
+from brute.events.ids import check_session_id
 
 
 @click.command(
@@ -30,6 +31,8 @@ def command(address: str, name: str | None) -> None:
     copied, and S stays as it is. Its own entries go on at N+1.
     """
     place = parse(address)
+    if name is not None:
+        check_session_id(name)
     with log_to_continue() as log:
         session = log.events.find(place.session)
         position = position_of(log, session, place)

@@ -89,17 +89,6 @@ def test_log_shows_one_line_an_event(db: Path, run: Run) -> None:
     kinds = [line.split()[2] for line in shown]
     asked, ran = ["turn", "request", "reply"], ["call", "result"]
     assert kinds == ["opened", "system", "user", *asked, *ran, *ran, *asked]
-        "turn",
-        "request",
-        "reply",
-        "call",
-        "result",
-        "call",
-        "result",
-        "turn",
-        "request",
-        "reply",
-    ]
 
 
 def test_log_can_be_narrowed(db: Path, lines: Lines) -> None:
