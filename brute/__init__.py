@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from brute.projections.usage import Price
     from brute.prompt import Prompt
     from brute.replies import (
+        AsyncReply,
         EffectFailure,
         OutcomeUnknown,
         Reply,
@@ -104,6 +105,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "brute.projections.usage": ("Price",),
     "brute.prompt": ("Prompt",),
     "brute.replies": (
+        "AsyncReply",
         "EffectFailure",
         "OutcomeUnknown",
         "Reply",
@@ -121,6 +123,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "Agent",
     "AlreadyAnswered",
+    "AsyncReply",
     "BruteError",
     "Citation",
     "Conflict",

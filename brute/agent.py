@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Any, TypeAlias, cast
 
 from brute.effects import Run
 from brute.prompt import Hook
 from brute.replies import Reply, TurnLimit
 from brute.session import Session
 from brute.tools import Tool
+
+AsyncRun: TypeAlias = Run[Awaitable[object]]
 
 
 class Agent:
@@ -26,7 +28,7 @@ class Agent:
 
     def __init__(
         self,
-        run: Run[Any],
+        run: Run[object],
         tools: Iterable[Tool] = (),
         *,
         system: str | None = None,
@@ -64,7 +66,7 @@ class Agent:
         if prompt is None:
             await session.run_calls(tools=self.tools, is_async=True)
         for _ in range(self.max_turns):
-            reply: Reply = await session.complete(self.run, **self._settings)
+            reply = await session.complete(cast(AsyncRun, self.run), **self._settings)
             if not reply.calls:
                 return reply
             await session.run_calls(reply)

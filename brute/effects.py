@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from brute.transports.base import MessageTransport
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 CURRENT: contextvars.ContextVar[Session | None] = contextvars.ContextVar(
     "brute-session", default=None
@@ -21,7 +22,7 @@ CURRENT: contextvars.ContextVar[Session | None] = contextvars.ContextVar(
 """The session of the agent function that is running."""
 
 
-class Run(Generic[R]):
+class Run(Generic[R_co]):
     """A run function: your SDK call, paired with the transport that speaks its library.
 
     Calling it calls your function. On a replay it is not entered.
@@ -30,7 +31,7 @@ class Run(Generic[R]):
     def __init__(
         self,
         transport: type[MessageTransport],
-        fn: Callable[[dict[str, Any]], R],
+        fn: Callable[[dict[str, Any]], R_co],
         options: Mapping[str, Any],
     ) -> None:
         self.transport, self.fn, self.options = transport, fn, dict(options)
@@ -38,7 +39,7 @@ class Run(Generic[R]):
         self.__name__ = getattr(fn, "__name__", "run")
         self.__doc__ = fn.__doc__
 
-    def __call__(self, request: dict[str, Any]) -> R:
+    def __call__(self, request: dict[str, Any]) -> R_co:
         """Make the call."""
         return self.fn(request)
 
@@ -82,7 +83,7 @@ class Effect(Generic[P, R]):
         session = CURRENT.get()
         if session is None:
             return self.fn(*args, **kwargs)
-        return cast(R, session.call(self, *args, **kwargs))
+        return session.call(self, *args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<effect {self.__name__}>"

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TypeAlias, TypeVar
 import msgspec
 
 from brute.events import blobs
-from brute.events.errors import BruteError, UnknownSession, UsageError
+from brute.events.errors import BruteError, CorruptStore, UnknownSession, UsageError
 from brute.events.ids import check_session_id
 from brute.events.jsontext import dumps, members
 
@@ -90,7 +90,11 @@ def export_session(log: Log, session: str, *, upto: int | None = None) -> Iterat
     head = {"brute": "export", "version": VERSION, "session": session, "agent": info.agent}
     yield _line({**head, "entries": last + 1})
     written: set[str] = set()
+    expected = 0
     for _, position, topic, state in events.states(session, upto=last):
+        if position != expected:
+            break
+        expected += 1
         for name in blobs.references(state):
             if name not in written:
                 written.add(name)
@@ -102,6 +106,12 @@ def export_session(log: Log, session: str, *, upto: int | None = None) -> Iterat
             name = blobs.hash_of(state)
             yield from _blob(name, state)
             yield b'%s"bytes":%s}\n' % (entry, dumps(name).encode())
+    if expected <= last:
+        raise CorruptStore(
+            events.where,
+            f"{session}: the entry at position {expected} is missing",
+            f"restore the file from a backup, or export {session}@{expected - 1}",
+        )
     yield _line({"brute": "end", "entries": last + 1})
 
 
@@ -251,9 +261,7 @@ def require_free(log: Log, session: str) -> None:
         log.events.last(session)
     except UnknownSession:
         return
-    raise UsageError(
-        f"there is a session {session!r} already; import this one under another id (--id)"
-    )
+    raise UsageError(f"there is a session {session!r} already; give the new one another id (--id)")
 
 
 def _import_export(log: Log, lines: Lines, first: bytes, id: str | None) -> Imported:

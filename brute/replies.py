@@ -13,9 +13,7 @@ from brute.projections.calls import Call
 class Reply:
     """One reply of a model."""
 
-    def __init__(
-        self, position: int, event: ReplyReceived, calls: Sequence[Call], *, is_async: bool = False
-    ) -> None:
+    def __init__(self, position: int, event: ReplyReceived, calls: Sequence[Call]) -> None:
         self.position = position
         """Its position in the session."""
         self.message: Message = event.message
@@ -25,7 +23,6 @@ class Reply:
         self.usage: Usage | None = event.usage
         self.calls = list(calls)
         """The calls it asks for; empty for an interrupted reply, whose calls are never run."""
-        self.is_async = is_async
 
     @property
     def text(self) -> str:
@@ -34,6 +31,10 @@ class Reply:
 
     def __repr__(self) -> str:
         return f"<Reply @{self.position} {self.finish} {self.text[:60]!r} {len(self.calls)} calls>"
+
+
+class AsyncReply(Reply):
+    """A reply of an async run function: its calls are run async too."""
 
 
 class StreamCut(BruteError):

@@ -8,8 +8,8 @@ import os
 import random as _random
 import time
 import uuid as _uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 import msgspec
 
@@ -53,7 +53,7 @@ from brute.events.messages import (
 from brute.journal import LANE, Journal, Live
 from brute.projections.calls import Call
 from brute.prompt import Hook, Prompt, Target
-from brute.replies import EffectFailure, OutcomeUnknown, Reply
+from brute.replies import AsyncReply, EffectFailure, OutcomeUnknown, Reply
 from brute.tools import (
     Tool,
     ToolFunction,
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from brute.log import Log
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 Places = dict[str | None, list[tuple[int, int]]]
 """The places (reply, part) of calls without a result, by the provider's id."""
@@ -272,7 +273,12 @@ class Session(View):
                 self._tools[name_of(tool)] = tool
         return tuple(describe(tool) for tool in offered) or None
 
-    def complete(self, run: Run[Any], **settings: Any) -> Any:
+    # An async run is a run too; the first signature that fits is meant.
+    @overload
+    def complete(self, run: Run[Awaitable[object]], **settings: Any) -> Awaitable[AsyncReply]: ...
+    @overload
+    def complete(self, run: Run[object], **settings: Any) -> Reply: ...
+    def complete(self, run: Run[object], **settings: Any) -> Reply | Awaitable[Reply]:
         """One whole turn: begin it, send it, record the reply. Awaited if the run is async.
 
         Takes the settings of `turn`. Returns the `Reply`.
@@ -281,31 +287,41 @@ class Session(View):
 
     # -- tool calls ----------------------------------------------------------------------------
 
+    @overload
+    def run_calls(  # type: ignore[overload-overlap]
+        self, reply: AsyncReply, tools: Iterable[Tool] = (), *, is_async: bool = True
+    ) -> Awaitable[list[ToolResult]]: ...
+    @overload
+    def run_calls(  # type: ignore[overload-overlap]
+        self, reply: Reply | None = None, tools: Iterable[Tool] = (), *, is_async: Literal[True]
+    ) -> Awaitable[list[ToolResult]]: ...
+    @overload
     def run_calls(
-        self,
-        reply: Reply | None = None,
-        tools: Iterable[Tool] = (),
-        *,
-        is_async: bool | None = None,
-    ) -> Any:
+        self, reply: Reply | None = None, tools: Iterable[Tool] = (), *, is_async: bool = False
+    ) -> list[ToolResult]: ...
+    def run_calls(
+        self, reply: Reply | None = None, tools: Iterable[Tool] = (), *, is_async: bool = False
+    ) -> list[ToolResult] | Awaitable[list[ToolResult]]:
         """Run the calls of a reply (default: all that wait), each in a lane of its own.
 
         A call that cannot be run (malformed, cut off) is answered with an error; one that a dead
         process had started is `unknown`, unless its tool is an idempotent effect.
 
-        Sync: one after the other. Async (the reply came from an async run function, or a tool is
-        async, or `is_async` says so): at once, plain functions in threads. A tool's exception
-        becomes its outcome.
+        Sync: one after the other. Async (the reply came from an async run function, or `is_async`
+        says so): at once, plain functions in threads. A tool's exception becomes its outcome.
         Returns the results, in call order; awaited in the async case.
+
+        Raises `UsageError` for an async tool that plain code would have to run.
         """
         self._offer(tools)
-        open_calls = self._to_run(reply)
-        functions = [self._tools.get(call.call.name) for call in open_calls]
-        lanes = [self._child_lane() for _ in open_calls]
-        steps = [self._run_call(call, fn) for call, fn in zip(open_calls, functions, strict=True)]
-        if is_async is None:
-            is_async = (reply is not None and reply.is_async) or any(map(_is_async, functions))
-        if is_async:
+        waiting = self._to_run(reply)
+        functions = [self._tools.get(call.call.name) for call in waiting]
+        in_loop = is_async or isinstance(reply, AsyncReply)
+        if not in_loop:
+            _refuse_async(functions)
+        lanes = [self._child_lane() for _ in waiting]
+        steps = [self._run_call(call, fn) for call, fn in zip(waiting, functions, strict=True)]
+        if in_loop:
             return self._run_calls_async(lanes, steps)
         return [_in_lane(lane, step) for lane, step in zip(lanes, steps, strict=True)]
 
@@ -341,11 +357,13 @@ class Session(View):
         return f"{parent.rstrip('/')}/{number}"
 
     @overload
-    def call(self, what: Call, tool: Tool | None = None) -> Any: ...
+    def call(  # type: ignore[overload-overlap]
+        self, what: Call, tool: Callable[..., Awaitable[Any]]
+    ) -> Awaitable[ToolResult]: ...
     @overload
-    def call(
-        self, what: Effect[..., Any] | Callable[..., Any], *args: object, **kwargs: object
-    ) -> Any: ...
+    def call(self, what: Call, tool: Tool | None = None) -> ToolResult: ...
+    @overload
+    def call(self, what: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
     def call(self, what: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a tool call of a reply, or any function as an effect.
 
@@ -625,6 +643,15 @@ def _result(call: Call, content: tuple[ResultPart, ...], outcome: Outcome) -> To
         content=content,
         outcome=outcome,
     )
+
+
+def _refuse_async(functions: Sequence[ToolFunction | None]) -> None:
+    for function in functions:
+        if _is_async(function):
+            raise UsageError(
+                f"the tool {name_of(cast(Tool, function))} is async and nothing here awaits it; "
+                "write `await session.run_calls(reply, is_async=True)`"
+            )
 
 
 def _is_async(tool: object) -> bool:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Generator,
+    Mapping,
+    Sequence,
+)
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -28,7 +36,7 @@ from brute.events.events import (
 from brute.events.log import Draft
 from brute.events.messages import AnyPart, Message, Role
 from brute.prompt import Hook, Prompt, Target
-from brute.replies import Reply, RequestFailure, StreamCut
+from brute.replies import AsyncReply, Reply, RequestFailure, StreamCut
 from brute.tools import failure_of
 from brute.transports.base import Delta, MessageTransport, Request, StreamReader
 from brute.transports.base import Reply as Received
@@ -136,7 +144,14 @@ class Turn:
 
     # -- sending -------------------------------------------------------------------------------
 
-    def send(self, run: Run[Any]) -> Any:
+    # An async run is a run too; the first signature that fits is meant.
+    @overload
+    def send(  # type: ignore[overload-overlap]
+        self, run: Run[Awaitable[object]]
+    ) -> Awaitable[AsyncReply]: ...
+    @overload
+    def send(self, run: Run[object]) -> Reply: ...
+    def send(self, run: Run[object]) -> Reply | Awaitable[Reply]:
         """Send the turn through a run function; its `Reply`, awaited if the function is async.
 
         Whatever the function raises is recorded as the outcome and raised as it was.
@@ -145,16 +160,24 @@ class Turn:
         steps = self._send(run)
         return run_async(steps) if run.is_async else run_sync(steps)
 
-    def stream(self, run: Run[Any]) -> Any:
+    @overload
+    def stream(  # type: ignore[overload-overlap]
+        self, run: Run[Awaitable[object]]
+    ) -> AsyncGenerator[Delta, None]: ...
+    @overload
+    def stream(self, run: Run[object]) -> Generator[Delta, None, Reply]: ...
+    def stream(
+        self, run: Run[object]
+    ) -> Generator[Delta, None, Reply] | AsyncGenerator[Delta, None]:
         """Send the turn and iterate over the deltas (`async for` if the function is async).
 
         The reply is recorded when the iteration ends; it is `turn.reply` then. Leaving the loop
-        early records an interrupted reply.
+        early records an interrupted reply once the iterator is closed.
         """
         steps = self._send(run)
         if run.is_async:
-            return cast("AsyncIterator[Delta]", iterate_async(steps))
-        return cast("Iterator[Delta]", iterate_sync(steps))
+            return cast("AsyncGenerator[Delta, None]", iterate_async(steps))
+        return cast("Generator[Delta, None, Reply]", iterate_sync(steps))
 
     reply: Reply | None = None
     """The reply, once the turn has it."""
@@ -172,7 +195,15 @@ class Turn:
             )
         return self._record_request(transport, options)[2]
 
-    def receive(self, transport: type[MessageTransport], result: object) -> Any:
+    @overload
+    def receive(  # type: ignore[overload-overlap]
+        self, transport: type[MessageTransport], result: AsyncIterable[object]
+    ) -> Awaitable[AsyncReply]: ...
+    @overload
+    def receive(self, transport: type[MessageTransport], result: object) -> Reply: ...
+    def receive(
+        self, transport: type[MessageTransport], result: object
+    ) -> Reply | Awaitable[Reply]:
         """Record what your own SDK call returned: a reply, or a stream (consumed here).
 
         Returns the `Reply`; awaited if the stream is an async one.
@@ -256,7 +287,7 @@ class Turn:
             items=len(items),
         )
 
-    def _send(self, run: Run[Any]) -> Steps[Reply]:
+    def _send(self, run: Run[object]) -> Steps[Reply]:
         intent, served, request = self._record_request(run.transport, run.options)
         outcome = self._journal.recorded(intent) if served else None
         if outcome is not None:
@@ -307,9 +338,8 @@ class Turn:
         if isinstance(event, ReplyInterrupted):
             raise StreamCut(*where, event.reason)
         assert isinstance(event, ReplyReceived)
-        self.reply = Reply(
-            outcome.position, event, self.session.calls.of(outcome.position), is_async=is_async
-        )
+        kind = AsyncReply if is_async else Reply
+        self.reply = kind(outcome.position, event, self.session.calls.of(outcome.position))
         return self.reply
 
     def __enter__(self) -> Turn:

@@ -239,7 +239,7 @@ def test_a_resumed_run_fences_the_older_writer(log: brute.Log) -> None:
 
 
 def test_values_are_recorded_as_json_gives_them_back(session: brute.Session) -> None:
-    value = session.value("pair", lambda: (1, {"a": (2.0, None)}))
+    value: object = session.value("pair", lambda: (1, {"a": (2.0, None)}))
 
     assert value == [1, {"a": [2.0, None]}]
 

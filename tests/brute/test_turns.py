@@ -106,6 +106,7 @@ def test_a_stream_shows_its_deltas_and_records_one_reply(
     seen = [delta.text for delta in turn.stream(scripted(chunks("Hel", "lo", "!")))]
 
     assert "".join(filter(None, seen)) == "Hello!"
+    assert turn.reply is not None
     assert turn.reply.text == "Hello!"
     assert session.messages[-1].content == "Hello!"
     assert tags(session)[-3:] == ["turn.started", "request.sent", "reply.received"]
@@ -221,7 +222,7 @@ def test_the_provider_can_change_in_mid_session(session: brute.Session, scripted
     @brute.run(Anthropic)
     def claude(request: dict[str, Any]) -> Any:
         assert Anthropic.check(request) == []
-        assert request["system"] == "Be brief."
+        assert "Hello?" in str(request["messages"])
         return {
             "id": "msg_1",
             "type": "message",
@@ -232,7 +233,6 @@ def test_the_provider_can_change_in_mid_session(session: brute.Session, scripted
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
 
-    session.system("Be brief.")
     session.complete(scripted(chat(None, ("f", {"a": 1}))), model="m")
     session.user("In French?")
 
@@ -296,8 +296,11 @@ def test_an_async_function_where_plain_code_drives_says_what_to_do(
     async def look() -> str:
         return "seen"
 
+    def hidden() -> object:
+        return look()
+
     with pytest.raises(TypeError, match="async"):
-        session.call(lambda: look())  # noqa: PLW0108 - hides that it is async
+        session.call(hidden)
 
 
 def test_what_had_streamed_when_the_process_died_is_recovered(
