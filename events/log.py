@@ -338,12 +338,12 @@ class EventLog:
 
     def _read(self, session: str, segments: Iterable[Segment]) -> Iterator[Entry]:
         store = self._store
-        torn = False
+        torn: int | None = None
         for stream, start, high in segments:
             low = start
             rows = store.states(stream, low, high, CHUNK)
-            if torn:
-                raise _missing(self.where, session, low - 1)
+            if torn is not None:
+                raise _missing(self.where, session, torn)
             while rows:
                 if rows[0][0] != low or rows[-1][0] - low != len(rows) - 1:
                     raise _missing(self.where, stream, low)
@@ -359,7 +359,7 @@ class EventLog:
                         yield Entry(session, position, record)
                 low = rows[-1][0] + 1
                 rows = store.states(stream, low, high, CHUNK) if len(rows) == CHUNK else []
-            torn = low <= high
+            torn = low if low <= high else None
 
     def read_back(
         self, session: str, *, before: int | None = None, after: int = -1

@@ -32,7 +32,7 @@ def resolve(url: str | os.PathLike[str]) -> tuple[str, str]:
     (('sqlite', 'agent.db'), ('sqlite', '/srv/agent.db'), ('memory', ':memory:'))
     """
     if not isinstance(url, str):
-        return "sqlite", _path(os.fspath(url))
+        return "sqlite", _path(os.fsdecode(url))
     if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
         return "memory", ":memory:"
     if url.startswith("sqlite:///"):

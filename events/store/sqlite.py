@@ -34,7 +34,7 @@ from eventsourcing.sqlite import (
 )
 from eventsourcing.utils import Environment
 
-from brute.events.errors import LogClosed
+from brute.events.errors import LogClosed, ReadOnly
 from brute.events.store import sqlite_layout as layout
 from brute.events.store.base import (
     PLAIN,
@@ -239,6 +239,12 @@ class SQLiteStore(SQLiteApplicationRecorder):
     def _open_writer(self) -> sqlite3.Connection:
         if self._closed:
             raise LogClosed(self.where, self._closed)
+        if self.read_only:
+            raise ReadOnly(
+                self.where,
+                "the log is open for reading only",
+                "open it without read_only, as a user who may write the file and its folder",
+            )
         try:
             self._writer = self.datastore.pool.connect()
         except sqlite3.Error as error:

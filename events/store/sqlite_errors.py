@@ -58,6 +58,8 @@ def translated(error: sqlite3.Error, where: str) -> StoreError | LogClosed:
     if code is None:
         if "closed" in str(error):
             return LogClosed(where, "the log is closed")
+        if "decode" in str(error):  # a TEXT column whose bytes are not UTF-8
+            return CorruptStore(where, f"the file is damaged ({error})", _CORRUPT)
         return StoreError(where, f"SQLite refuses: {error}", "this is a bug of brute; report it")
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_IOERR and _no_room(where):

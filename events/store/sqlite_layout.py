@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from brute.events.errors import CorruptStore, StoreError
+from brute.events.errors import CorruptStore, ReadOnly, StoreError
 from brute.events.store.base import Options
 from brute.events.store.sqlite_errors import translated
 
@@ -20,6 +20,11 @@ APPLICATION_ID = 0x42525554
 
 LAYOUT = 1
 """Raised when an older version must not write into the file any more."""
+
+SMALLEST = 512
+"""Bytes of the smallest page, so of the smallest database. The file is never opened to look into
+it: closing it again would let go of the locks that SQLite has on it in this process
+(https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_)."""
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS stored_events (
@@ -64,19 +69,19 @@ def check_path(path: str, options: Options) -> Options:
     if not file.exists():
         if options.read_only or not options.create:
             raise StoreError(path, "there is no such file", "look at the path, or let it be made")
-        if not os.access(file.parent, os.W_OK):
-            raise translated(_cannot_write(), path)
+        if not _writable(file.parent):
+            raise ReadOnly(path, "its folder cannot be written", "make the log somewhere else")
         return options
-    beside = os.access(file.parent, os.W_OK) or Path(f"{path}-wal").exists()
-    if not (os.access(file, os.W_OK) and beside):
+    if 0 < file.stat().st_size < SMALLEST:  # SQLite would take it for an empty file
+        raise CorruptStore(path, "the file is not a log", "give the path of a log")
+    beside = _writable(file.parent) or Path(f"{path}-wal").exists()
+    if not (_writable(file) and beside):
         return replace(options, read_only=True)
     return options
 
 
-def _cannot_write() -> sqlite3.OperationalError:
-    error = sqlite3.OperationalError("attempt to write a readonly database")
-    error.sqlite_errorcode = sqlite3.SQLITE_READONLY
-    return error
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def uri_of(path: str, options: Options) -> str:
@@ -87,7 +92,7 @@ def uri_of(path: str, options: Options) -> str:
         return f"{uri}?mode=rwc"
     # Beside a WAL file SQLite keeps a -shm file; where it cannot make one and nobody writes, the
     # file does not change while it is open.
-    frozen = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
+    frozen = not _writable(file.parent) and not Path(f"{file}-wal").exists()
     return f"{uri}?mode=ro&immutable=1" if frozen else f"{uri}?mode=ro"
 
 
