@@ -47,7 +47,7 @@ from brute.events.events import (
 )
 from brute.events.messages import Message, Role, ToolCall, ToolResult
 from brute.projections.lanes import within
-from brute.projections.pairing import HEAD, calls_of, oldest_match, pairs, results_of
+from brute.projections.pairing import HEAD, calls_of, oldest_match, results_of
 
 Key: TypeAlias = tuple[float, ...]
 
@@ -177,6 +177,7 @@ class MessageList:
     """The messages of a session as of now, and the entry behind each."""
 
     __slots__ = (
+        "_adopted",
         "_blocks",
         "_gone",
         "_in_turn",
@@ -199,6 +200,7 @@ class MessageList:
         self._intents: dict[int, tuple[int, int]] = {}  # no outcome yet: reply, part
         self._blocks: dict[int, _Block] = {}  # by the position of the reply
         self._last: _Block | None = None  # of the newest assistant message, if it calls
+        self._adopted: dict[int, Key] = {}  # adopted result -> upto, request of its reply
         self._gone: dict[int, int] = {}  # compacted position -> position of the summary
 
     # -- reading ---------------------------------------------------------------------------
@@ -252,7 +254,7 @@ class MessageList:
             return
         self._say((position,), position, message)
         if message.role == "tool":
-            self._adopt(message)
+            self._adopt(position, message)
         elif message.role == "assistant":
             self._ask(position, position, position, message)
 
@@ -363,13 +365,15 @@ class MessageList:
         if self._last is not None:
             self._blocks[position] = self._last
 
-    def _adopt(self, message: Message) -> None:
+    def _adopt(self, position: int, message: Message) -> None:
         """Pair the results of a tool message with the newest calls, by their ids alone."""
-        if self._last is not None:
+        block = self._last
+        if block is not None:
             for result in results_of(message):
-                part = oldest_match(self._last.calls.items(), result)
+                part = oldest_match(block.calls.items(), result)
                 if part is not None:
-                    del self._last.calls[part]
+                    del block.calls[part]
+                    self._adopted[position] = (block.upto, block.request)
 
     def _tool_called(self, position: int, record: Record, event: ToolCalled) -> None:
         self._intents[position] = (event.reply, event.part)
@@ -379,7 +383,7 @@ class MessageList:
         if cause is None:
             if message is not None:
                 self._say((position,), position, message)
-                self._adopt(message)
+                self._adopt(position, message)
             return
         reply, part = self._intents.pop(cause, (None, 0))
         block = self._blocks.get(reply) if reply is not None else None
@@ -390,6 +394,7 @@ class MessageList:
             del self._blocks[reply]
         if message is not None:
             self._say((position,), position, message)
+            self._adopted[position] = (block.upto, block.request)
         else:
             key = (block.upto, block.request, 1 + part)
             self._say(key, position, _result(call, event))
@@ -424,19 +429,16 @@ class MessageList:
         while one of its calls has no result.
         """
         said = self._said
-        blocks: dict[int, set[int]] = {}
-        for caller, answer in pairs(said.messages):
-            blocks.setdefault(caller, {caller}).add(answer)
+        exchanges: dict[Key, list[int]] = {}
+        for index, (key, position) in enumerate(zip(said.keys, said.positions, strict=True)):
+            exchange = self._adopted.get(position) or _exchange(key, position)
+            exchanges.setdefault(exchange, []).append(index)
         stay: set[int] = set()
         if self._last is not None and self._last.calls:
-            stay.add(said.find(self._last.position))
-        grown = True
-        while grown:  # more than twice only where one message answers two others
-            grown = False
-            for block in blocks.values():
-                if not block <= stay and any(i in stay or i not in doomed for i in block):
-                    stay |= block
-                    grown = True
+            stay.update(exchanges.get((self._last.upto, self._last.request), ()))
+        for members in exchanges.values():
+            if any(index in stay or index not in doomed for index in members):
+                stay.update(members)
         return stay
 
     steps: ClassVar[dict[type[object], Step]] = {
@@ -452,6 +454,13 @@ class MessageList:
         HistoryCompacted: _history_compacted,
     }
     """What each event does; every other event does nothing."""
+
+
+def _exchange(key: Key, position: int) -> Key:
+    """What a reply and its results have in common, and nothing else has."""
+    if len(key) == 3 and 0 <= key[2] < inf:
+        return key[:2]
+    return (position, position)  # alone, or an assistant message that was appended as a prompt
 
 
 def _outlives(change: _Change, request: int, lane: str) -> bool:

@@ -489,6 +489,27 @@ def test_compaction_tears_no_call_from_its_result() -> None:
     assert log.said == ["user all"]
 
 
+def test_an_insertion_beside_a_message_does_not_keep_it_from_being_compacted() -> None:
+    log = Log()
+    one = log.user("one")
+    log.user("two")
+    log.edit("insert_before", Message.user("beside"), one, "session")
+    log.compact(0, 1, log.user("short"))
+
+    assert log.said == ["user beside", "user short"]
+
+
+def test_an_adopted_result_is_not_torn_from_its_call_either() -> None:
+    log = Log()
+    reply = log.round(call("a"))
+    log.user("steer")
+    log.say(Message.tool("a", "r"))
+    log.round("done")
+    log.compact(0, reply + 1, log.user("short"))
+
+    assert log.said == ["assistant [a]", "user short", "tool r", "assistant done"]
+
+
 def test_the_newest_calls_stay_while_they_wait_for_their_results() -> None:
     log = Log()
     log.user("one")
