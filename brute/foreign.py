@@ -26,7 +26,7 @@ from brute.events.events import (
 )
 from brute.events.jsontext import loads
 from brute.events.jsontypes import is_array, is_object
-from brute.exchange import Imported, ImportFailure, Lines, require_free
+from brute.intake import Imported, ImportFailure, Lines, require_free
 from brute.log import open as open_log
 from brute.transports import Anthropic, OpenAI
 

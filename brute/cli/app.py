@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
@@ -218,6 +217,8 @@ def _tell_bug(error: Exception, given: Options) -> int:
 def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked or context.resilient_parsing:
         return
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to load
+
     try:
         number = version("brute-log")
     except PackageNotFoundError:

@@ -9,6 +9,7 @@ from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.opening import log_to_continue
 from brute.cli.screen import write_json
 from brute.events.ids import check_session_id
+from brute.intake import require_free
 
 
 @click.command(
@@ -36,6 +37,8 @@ def command(address: str, name: str | None) -> None:
     with log_to_continue() as log:
         session = log.events.find(place.session)
         position = position_of(log, session, place)
+        if name is not None:
+            require_free(log, name)
         child = log.events.fork(session, position, id=name)
     if options().json:
         write_json({"session": child, "parent": session, "parent_position": position})

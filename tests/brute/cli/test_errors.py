@@ -238,7 +238,9 @@ def test_a_failed_export_leaves_no_half_a_file(db: Path, run: Run, folder: Path)
     connection.close()
 
     assert "it cannot be written" in said(run("export", "trips", "-o", "none/out.jsonl"), 1)
-    assert "are missing" in said(run("export", damaged.id, "-o", "out.jsonl"), 5)
+    assert "the entry at position 9 is missing" in said(
+        run("export", damaged.id, "-o", "out.jsonl"), 5
+    )
 
     assert not list(folder.glob("*out.jsonl*"))
 
