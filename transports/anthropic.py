@@ -616,7 +616,7 @@ class Anthropic(MessageTransport):
     def tool(cls, spec: ToolSpec) -> JSONObject:
         """One tool: of the client, or one that only this API offers."""
         x = dict((spec.extras or {}).get(API, {}))
-        name = spec.name if NAME.takes(spec.name) else NAME.rename(spec.name)
+        name = spec.name if NAME.fits(spec.name) else NAME.rename(spec.name)
         if spec.kind not in {"function", "custom"}:
             return {"type": spec.kind, "name": name, **x}
         said = {"description": spec.description} if spec.description is not None else {}

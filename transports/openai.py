@@ -538,26 +538,32 @@ def _alike(a: JSON, b: JSON) -> bool:
 
 def write(message: Message) -> list[JSONObject]:
     """One message for the wire; a tool message may be several."""
-    x = message.extra(API)
-    if "$raw" in x:
-        return [dict(x["$raw"])]
-    role = message.role
-    if role == "tool":
+    if message.role == "tool" and "$raw" not in message.extra(API):
         return [_write_result(p, message) for p in message.parts if type(p) is ToolResult]
-    if role == "assistant":
-        return [_write_assistant(message, x)]
+    return [_write_one(message)]
+
+
+def _write_one(message: Message) -> JSONObject:
+    """A message that is one message on the wire."""
+    x = message.extras.get(API, NOTHING) if message.extras is not None else NOTHING
+    if "$raw" in x:
+        return dict(x["$raw"])
+    if message.role == "assistant":
+        return _write_assistant(message, x)
     parts = message.parts
+    out: JSONObject
     if len(parts) == 1 and type(parts[0]) is Text and not x and parts[0].extras is None:
-        out: JSONObject = {"role": role, "content": parts[0].text}
+        out = {"role": message.role, "content": parts[0].text}
     else:
-        out = {"role": x.get("role", role)}
+        out = {"role": x.get("role", message.role)}
         _put_content(out, parts, x)
         out.update((k, v) for k, v in x.items() if k not in MARKS)
     if message.name is not None:
         out["name"] = message.name
-    return [out]
+    return out
 
 
+NOTHING: JSONObject = {}
 MARKS = frozenset({"form", "plain", "details", "calls", "role", "$raw"})
 """Marks of ours among a message's residual, which are no members of the wire."""
 
@@ -578,28 +584,34 @@ def _put_content(out: JSONObject, parts: Sequence[AnyPart], x: JSONObject) -> No
 
 def _write_result(result: ToolResult, message: Message) -> JSONObject:
     content = result.content
-    x = result.extra(API)
-    only = content[0] if len(content) == 1 else None
-    if type(only) is Text and not x and only.extras is None:
-        out: JSONObject = {"role": "tool", "tool_call_id": result.call_id, "content": only.text}
+    out: JSONObject = {"role": "tool", "tool_call_id": result.call_id, "content": None}
+    if result.extras is None and len(content) == 1 and type(content[0]) is Text:
+        only = content[0]
+        out["content"] = only.text if only.extras is None else [dump_block(only)]
     else:
-        out = {"role": x.get("role", "tool"), "tool_call_id": result.call_id}
-        if x.get("form") in {"list", "absent", "verbatim"} or any(
-            type(p) not in {Text, Json} for p in content
-        ):
-            _put_content(out, content, x)
-        elif not content and "form" not in x and message.origin is not None:
-            out["content"] = None
-        else:
-            out["content"] = "\n".join(
-                p.text if type(p) is Text else json_text(cast(Json, p).value) for p in content
-            )
-        out.update((k, v) for k, v in x.items() if k not in MARKS)
+        _put_result(out, result, message)
     if result.call_id is None:
         del out["tool_call_id"]
     if result.name is not None and is_own(message):
         out["name"] = result.name
     return out
+
+
+def _put_result(out: JSONObject, result: ToolResult, message: Message) -> None:
+    """The content of a result that is not just one text."""
+    content, x = result.content, result.extra(API)
+    out["role"] = x.get("role", "tool")
+    if x.get("form") in {"list", "absent", "verbatim"} or any(
+        type(part) not in {Text, Json} for part in content
+    ):
+        del out["content"]
+        _put_content(out, content, x)
+    elif content or message.origin is None:
+        out["content"] = "\n".join(
+            part.text if type(part) is Text else json_text(cast(Json, part).value)
+            for part in content
+        )
+    out.update((k, v) for k, v in x.items() if k not in MARKS)
 
 
 def is_own(message: Message) -> bool:
@@ -608,7 +620,7 @@ def is_own(message: Message) -> bool:
 
 
 def _write_assistant(message: Message, x: JSONObject) -> JSONObject:
-    out: JSONObject = {"role": "assistant"}
+    out: JSONObject = {"role": "assistant", "content": None}
     body: list[AnyPart] = []
     calls: list[JSON] = []
     own = is_own(message)
@@ -617,31 +629,49 @@ def _write_assistant(message: Message, x: JSONObject) -> JSONObject:
         if kind is Text:
             body.append(part)
         elif kind is ToolCall:
-            call = cast(ToolCall, part)
-            if part.extras is None and call.kind != "custom":
-                function = {"name": call.name, "arguments": call.raw or ("" if own else "{}")}
-                calls.append({"id": call.id, "type": "function", "function": function})
-                if call.id is None:
-                    del calls[-1]["id"]
-            elif not _is_legacy(out, call):
-                calls.append(dump_call(call, own))
+            _write_call(out, cast(ToolCall, part), calls, own)
         else:
             _write_other(out, part, body, calls)
-    if x.get("plain"):
-        _put_plain(out, x["plain"], message)
-    _put_content(out, body, x)
-    if "details" in x:
-        out["reasoning_details"] = []
-    if calls or "calls" in x:
+    if len(body) == 1 and type(body[0]) is Text and not x and body[0].extras is None:
+        out["content"] = body[0].text
+    elif body or x:
+        del out["content"]
+        _put_content(out, body, x)
+    if calls:
         out["tool_calls"] = calls
-    cites = [_dump_citation(c) for p in body if type(p) is Text for c in p.citations]
-    if cites and own:
-        out["annotations"] = cites
+    if own:
+        _put_own(out, body, x, message)
+    elif x:
+        out.update((k, v) for k, v in x.items() if k not in MARKS)
     if message.name is not None:
         out["name"] = message.name
-    if x:
-        out.update((k, v) for k, v in x.items() if k not in MARKS)
     return out
+
+
+def _put_own(out: JSONObject, body: list[AnyPart], x: JSONObject, message: Message) -> None:
+    """What only a message of this API has."""
+    cites = [_dump_citation(c) for p in body if type(p) is Text for c in p.citations]
+    if cites:
+        out["annotations"] = cites
+    if not x:
+        return
+    if "plain" in x:
+        _put_plain(out, x["plain"], message)
+    if "details" in x:
+        out["reasoning_details"] = []
+    if "calls" in x:
+        out.setdefault("tool_calls", [])
+    out.update((k, v) for k, v in x.items() if k not in MARKS)
+
+
+def _write_call(out: JSONObject, call: ToolCall, calls: list[JSON], own: bool) -> None:
+    if call.extras is not None or call.kind == "custom" or call.id is None:
+        if not _is_legacy(out, call):
+            calls.append(dump_call(call, own))
+        return
+    raw = call.raw or ("" if own else "{}")
+    function = {"name": call.name, "arguments": raw}
+    calls.append({"id": call.id, "type": "function", "function": function})
 
 
 def _write_other(out: JSONObject, part: AnyPart, body: list[AnyPart], calls: list[JSON]) -> None:
@@ -783,6 +813,7 @@ RULES = Rules(
         ToolResult: frozenset({"form"}),
     },
     flags_errors=False,
+    passes_over=frozenset({Reasoning}),
     cites=True,
     orders=(Reasoning, Text, Refusal, ToolCall),
     joins_results=True,
@@ -868,6 +899,8 @@ class OpenAI(MessageTransport):
     @classmethod
     def dump(cls, message: Message) -> JSONObject | list[JSONObject]:
         """One message for the wire; a list for a tool message with several results."""
+        if message.role != "tool":
+            return _write_one(message)
         out = write(message)
         return out[0] if len(out) == 1 else out
 
@@ -894,7 +927,7 @@ class OpenAI(MessageTransport):
         """One tool: a function, a custom tool, or what only this API offers."""
         x = dict((spec.extras or {}).get(API, {}))
         said = {"description": spec.description} if spec.description is not None else {}
-        name = spec.name if NAME.takes(spec.name) else NAME.rename(spec.name)
+        name = spec.name if NAME.fits(spec.name) else NAME.rename(spec.name)
         if spec.kind == "function":
             schema = spec.schema if spec.schema is not None else EMPTY_SCHEMA
             return {
@@ -926,7 +959,7 @@ def response_format(schema: JSONObject) -> JSONObject:
     if schema.get("type") in {"json_schema", "json_object", "text"}:
         return schema
     name = str(schema.get("title") or "reply")
-    named = name if NAME.takes(name) else NAME.rename(name)
+    named = name if NAME.fits(name) else NAME.rename(name)
     return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
 
 

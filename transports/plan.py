@@ -41,7 +41,7 @@ class Plan(Struct):
 
 def plan(messages: Sequence[Message], aim: Aim, *, deep: bool = False) -> Plan:
     """The messages as `aim` takes them; `deep` also reports what only writing would change."""
-    planner = _Planner(messages, aim)
+    planner = _Planner(messages, aim, deep)
     planner.run()
     repair = planner.repair
     if deep and aim.rules.objects:
@@ -50,9 +50,9 @@ def plan(messages: Sequence[Message], aim: Aim, *, deep: bool = False) -> Plan:
 
 
 class _Planner:
-    def __init__(self, messages: Sequence[Message], aim: Aim) -> None:
+    def __init__(self, messages: Sequence[Message], aim: Aim, deep: bool) -> None:
         self.messages, self.rules, self.aim = messages, aim.rules, aim
-        self.repair = Repair(messages, aim)
+        self.repair = Repair(messages, aim, deep=deep)
         self.out: list[Message] = []
         self.system: list[Message] = []
         self.open: Calls = []
@@ -74,15 +74,35 @@ class _Planner:
             "system": self.system_text,
             "developer": self.system_text,
         }
-        repair, api = self.repair, self.rules.api
+        repair, api, out = self.repair, self.rules.api, self.out
+        is_plain_text = repair.is_plain_text
         known = self.aim.model or self.aim.provider or self.aim.platform
         for index, message in merged(self.messages):
+            role, parts, extras = message.role, message.parts, message.extras
+            if role == "tool" and self.open and extras is None and len(parts) == 1:
+                # At a glance: the text of the next open call, which is half of all messages.
+                result = parts[0]
+                call, wire_id = self.open[0]
+                if (
+                    type(result) is ToolResult
+                    and self.answers is None
+                    and result.call_id == wire_id == call.id
+                    and result.outcome == "ok"
+                    and result.extras is None
+                    and is_plain_text(result.content)
+                    and message.name is None
+                ):
+                    out.append(message)
+                    del self.open[0]
+                    if not self.open and self.behind:
+                        self.settle()
+                    continue
             repair.at = index
             origin = message.origin
             own = origin is not None and origin.api == api
             if own and known and not self.issued(origin):
                 message, own = replace(message, origin=None), False  # noqa: PLW2901
-            by_role[message.role](message, own)
+            by_role[role](message, own)
         self.settle()
         self.place_midway()
         self.end()
@@ -97,15 +117,15 @@ class _Planner:
             self.settle()
         if self.midway:
             self.place_midway()
-        calls = self.repair.calls_if_clean(message, own)
-        if calls is None:
-            made, calls, results = self.repair.assistant(message, own)
-            if made is not None:
-                self.say_as_assistant(made, calls, own)
-            for result in results:
-                self.result(result, message, own)
-        else:
-            self.say_as_assistant(message, calls, own)
+        standing = self.repair.as_it_stands(message, own)
+        if standing is not None:
+            self.say_as_assistant(*standing, own)
+            return
+        made, calls, results = self.repair.assistant(message, own)
+        if made is not None:
+            self.say_as_assistant(made, calls, own)
+        for result in results:
+            self.result(result, message, own)
 
     def say_as_assistant(self, message: Message, calls: Calls, own: bool) -> None:
         if not self.out and self.rules.user_first and not own:

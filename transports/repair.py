@@ -60,8 +60,9 @@ P = TypeVar("P", bound=Part | Message)
 class Repair:
     """Mends messages for one request and keeps the report."""
 
-    def __init__(self, messages: Sequence[Message], aim: Aim) -> None:
+    def __init__(self, messages: Sequence[Message], aim: Aim, *, deep: bool) -> None:
         self.messages, self.aim, self.rules = messages, aim, aim.rules
+        self.passes_over = frozenset() if deep else aim.rules.passes_over
         self.api = aim.rules.api
         self.at = 0
         """Index of the message in hand."""
@@ -69,10 +70,15 @@ class Repair:
         self.hinted = False
         self.ids: set[str] = set()
         """Ids of calls on the wire so far, where they must be unique."""
+        self.made: set[str] = set()
+        """Ids that were made here: another id that happens to be the same is renamed too."""
         self.hosted: set[str] = set()
         """Ids of the provider's own calls so far."""
         self._good_names: set[str] = set()
+        self._said: set[str] = set()
+        self._said_up_to = 0
         self._unique = self.rules.ids_unique == "request"
+        self._blank = self.rules.blank
 
     def report(
         self,
@@ -93,18 +99,22 @@ class Repair:
 
     # -- what is asked of every message ----------------------------------------------------------
 
-    def calls_if_clean(self, message: Message, own: bool) -> Calls | None:
-        """The calls of a message that goes out as it stands; None if it must be looked at."""
+    def as_it_stands(self, message: Message, own: bool) -> tuple[Message, Calls] | None:
+        """A message that goes out as it stands, but for reasoning that stays behind; its calls.
+
+        None if it must be looked at.
+        """
         rules = self.rules
-        parts = message.parts
-        if not parts or message.name is not None or message.extras is not None:
+        if message.name is not None or message.extras is not None:
             if not self.is_clean_message(message, own):
                 return None
         calls: Calls = []
-        for part in parts:
+        behind: list[Reasoning] = []
+        for part in message.parts:
             if part.extras is not None and not self.takes_extras(part, own):
                 return None
-            if type(part) is Text:
+            kind = type(part)
+            if kind is Text:
                 text = part.text
                 if not text.isascii() and not is_text(text):
                     return None
@@ -115,17 +125,30 @@ class Repair:
                     return None
                 if calls and rules.calls_last:
                     return None
-            elif type(part) is ToolCall:
+            elif kind is ToolCall:
                 if not self.is_clean_call(part, own):
                     return None
                 calls.append((part, part.id))
-            elif (
-                type(part) is not Reasoning
-                or rules.reasoning(message, part, self.aim) is not part
-                or not is_sound_reasoning(part)
-            ):
+            elif kind in self.passes_over and part.extras is None:
+                continue
+            elif kind is Reasoning:
+                made = rules.reasoning(message, part, self.aim)
+                if made is None:
+                    behind.append(part)
+                elif made is not part or not is_sound_reasoning(part):
+                    return None
+            else:
                 return None
-        return calls if not calls or self.are_new(calls, own) else None
+        if len(behind) == len(message.parts) or (calls and not self.are_new(calls, own)):
+            return None
+        return (self._without(message, behind) if behind else message), calls
+
+    def _without(self, message: Message, behind: list[Reasoning]) -> Message:
+        for part in behind:
+            self.report("omitted", *left_out(part), message.parts.index(part))
+        kept = tuple([part for part in message.parts if part not in behind])
+        extras = without_raw(message.extras, self.api)
+        return replace(message, parts=kept, extras=extras)
 
     def is_clean_call(self, call: ToolCall, own: bool) -> bool:
         """Whether a call goes out as it stands (its id being unique apart)."""
@@ -134,17 +157,17 @@ class Repair:
             return False
         if "\\u" in raw and call.kind != "custom" and mend_arguments(raw) != raw:
             return False
-        if call.id is None or not (call.id.isascii() or is_text(call.id)):
-            return False
         if own:
             return self.rules.ids.fits(call.id) and is_text(call.name)
-        return self.rules.own_ids.takes(call.id) and (
-            call.name in self._good_names or self.is_good_name(call.name)
+        return (
+            self.rules.own_ids.fits(call.id)
+            and call.id not in self.made
+            and (call.name in self._good_names or self.is_good_name(call.name))
         )
 
     def is_good_name(self, name: str) -> bool:
         """Whether the name of a tool goes out as it stands."""
-        if self.rules.names is not None and not self.rules.names.takes(name):
+        if self.rules.names is not None and not self.rules.names.fits(name):
             return False
         self._good_names.add(name)
         return True
@@ -159,6 +182,18 @@ class Repair:
                 return False
             self.ids |= ids
         return True
+
+    def is_plain_text(self, content: tuple[ResultPart, ...]) -> bool:
+        """Whether this is one text that goes out as it stands, whoever says it."""
+        if len(content) != 1:
+            return False
+        part = content[0]
+        if type(part) is not Text or part.extras is not None or part.citations:
+            return False
+        text = part.text
+        if not text.isascii() and not is_text(text):
+            return False
+        return self._blank or not (not text or text.isspace())
 
     def is_clean_result(self, message: Message, result: ToolResult, own: bool) -> bool:
         """Whether a tool message with this one result goes out as it stands."""
@@ -230,7 +265,7 @@ class Repair:
         if name is None or (own and is_text(name)):
             return True
         names = self.rules.names
-        return self.rules.names_messages and (names is None or names.takes(name))
+        return self.rules.names_messages and (names is None or names.fits(name))
 
     def takes_extras(self, part: AnyPart | Message, own: bool) -> bool:
         """Whether what only this API says about a part goes out as it stands."""
@@ -484,16 +519,28 @@ class Repair:
     def _wire_id(self, call: ToolCall, own: bool, mine: set[str]) -> str | None:
         if own and not call.id and not self._unique:
             return call.id  # a gateway that gives no ids
-        fits = self.rules.ids.fits(call.id) if own else self.rules.own_ids.takes(call.id)
-        if fits and call.id not in (mine if own else mine | self.ids):
-            mine.add(call.id or "")
-            return call.id
+        fits = self.rules.ids.fits(call.id) if own else self.rules.own_ids.fits(call.id)
+        word = call.id or ""
+        if fits and word not in mine and (own or (word not in self.ids and word not in self.made)):
+            mine.add(word)
+            return word
         occurrence = 1 if fits else 0
-        while (made := self.rules.own_ids.rename(call.id, occurrence)) in mine | self.ids:
+        said = self._said_so_far()
+        while True:
+            made = self.rules.own_ids.rename(word, occurrence)
+            if not any(made in taken for taken in (mine, self.ids, self.made, said)):
+                break
             occurrence += 1
         mine.add(made)
-        self.ids.add(made)
+        self.made.add(made)
         return made
+
+    def _said_so_far(self) -> set[str]:
+        """The ids of all calls up to here, as they stand in the messages."""
+        for message in self.messages[self._said_up_to : self.at + 1]:
+            self._said.update(p.id for p in message.parts if type(p) is ToolCall and p.id)
+        self._said_up_to = self.at + 1
+        return self._said
 
     def _is_answered(self, call: ToolCall) -> bool:
         for later in self.messages[self.at + 1 :]:
@@ -517,11 +564,14 @@ class Repair:
         content: list[ResultPart] = []
         media: list[AnyPart] = []
         given = result
-        result = result if is_sound_part(result) else mended(result)
-        for index, part in enumerate(result.content):
-            made = self._result_part(index, part, own, media)
-            if made is not None:
-                content.append(made)
+        if self.is_plain_text(result.content):
+            content += result.content
+        else:
+            result = result if is_sound_part(result) else mended(result)
+            for index, part in enumerate(result.content):
+                made = self._result_part(index, part, own, media)
+                if made is not None:
+                    content.append(made)
         if media:
             self.report("moved", "C10", "media of a result, to behind the results")
             media.insert(0, Text(text=MOVED_MEDIA.format(name=call.name)))

@@ -23,25 +23,26 @@ Kinds: TypeAlias = frozenset[type[Part]]
 
 
 class Pattern:
-    """A pattern that names or ids must fit, and the pure, injective way to make any text fit."""
+    """A pattern that names or ids must fit, and the pure way to make any text fit."""
 
     def __init__(self, word: str, limit: int | None, empty: str) -> None:
         self.limit, self.empty = limit, empty
         length = f"{{1,{limit}}}" if limit else "+"
-        # What `rename` makes ends so; a text of ours that already looks so is renamed too, or two
-        # could meet. The look-behind costs next to nothing, as it is tried at the end only.
-        made = r"(?<!_b[0-9a-f]{16})"
-        self._takes = re.compile(rf"{word}{length}{made}\Z", re.DOTALL).match
         self._fits = re.compile(rf"{word}{length}\Z", re.DOTALL).match
         self._word = re.compile(word, re.DOTALL).fullmatch
-
-    def takes(self, text: str | None) -> bool:
-        """Whether a text of ours goes out as it is."""
-        return self._takes(text or "") is not None
+        self._any_word = word == "."
+        self._limit = limit or 10**9
 
     def fits(self, text: str | None) -> bool:
-        """Whether the target accepts the text."""
-        return self._fits(text or "") is not None
+        """Whether the target accepts the text.
+
+        Nearly every id is letters, digits and underscores, which is known without the pattern.
+        """
+        if not text or len(text) > self._limit:
+            return False
+        if text.isascii():
+            return self._any_word or text.isidentifier() or self._fits(text) is not None
+        return is_text(text) and self._fits(text) is not None
 
     def rename(self, text: str | None, occurrence: int = 0) -> str:
         """A text that fits, a function of nothing but the text and its occurrence."""
@@ -119,6 +120,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     user_first: bool = False
     names_messages: bool = True
     """Whether a message may bear a name."""
+    passes_over: Kinds = frozenset()
+    """Parts that writing passes over when they bear nothing of this API: they need no planning."""
     cites: bool = False
     """Whether citations go back to where they came from."""
     orders: tuple[type[Part], ...] = ()
