@@ -31,6 +31,7 @@ from brute.projections.requests import Requests
 from brute.projections.timeline import Timeline
 from brute.projections.turns import Turns
 from brute.projections.usage import Price, UsageTotals
+from brute.testing import strategies as kit
 from tests.projections.strategies import MORE, busy_events, events, logs, sessions, wild_logs
 
 
@@ -107,6 +108,16 @@ def test_folding_on_from_a_state_is_folding_it_all(
     after = fold(projection, entries[cut:], before)
 
     assert look(after) == look(fold(projection, entries))
+
+
+@every_projection
+@given(entries=kit.logs() | st.lists(kit.entries(), max_size=8), cut=st.integers(0, 30))
+def test_the_laws_hold_for_the_logs_of_the_public_kit(
+    projection: Any, look: Callable[[Any], object], entries: list[Entry], cut: int
+) -> None:
+    state = fold(projection, entries[cut:], fold(projection, entries[:cut]))
+
+    assert look(state) == look(fold(projection, entries))
 
 
 @every_projection
