@@ -7,7 +7,6 @@ content, large bytes, critical events, conflicts) is kept off them.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
@@ -17,20 +16,20 @@ from typing import TypeAlias
 
 import msgspec
 
-from brute.events import blobs, codec
+from brute.events import blobs, codec, tail
 from brute.events.blobs import references
 from brute.events.entries import Entry, Record
 from brute.events.errors import (
     Conflict,
     CorruptStore,
     CriticalUnknown,
-    LogClosed,
     UnknownPosition,
     UnknownSession,
     UsageError,
 )
 from brute.events.events import EVENTS, TAGS, Event, Link, SessionOpened, tag_of
 from brute.events.ids import append_ids, check_session_id, check_sibling, is_sibling, new_id
+from brute.events.lineages import END, Lineages, Segment
 from brute.events.store import open_store
 from brute.events.store.base import (
     PLAIN,
@@ -47,26 +46,13 @@ CHUNK = 1000
 """Rows fetched at a time: no statement stays open between two entries, so a slow reader holds no
 snapshot, and a session of any length is read in constant memory."""
 
-END = 2**62
-"""Above every position."""
-
-PAUSE = 0.05
-"""Seconds after which a follower looks whether it should stop."""
-
 State: TypeAlias = tuple[str, int, str, bytes]
 """One stored row: the session it is stored under, position, topic (the event's tag), state."""
-
-Lineage: TypeAlias = tuple[tuple[str, int], ...]
-"""The streams that a session's entries lie in, newest first, each with its first position."""
-
-Segment: TypeAlias = tuple[str, int, int]
-"""A stream, and the first and last position to be read in it."""
 
 _record: Callable[..., Record] = Record  # its fields are typed by what the codec reads back
 _decode = msgspec.json.Decoder(Record).decode
 _encode = codec.encode
 _MEDIA = blobs.MEDIA
-_LINEAGES = 10_000
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -102,7 +88,7 @@ class EventLog:
         self._store = store
         self._clock = clock
         self._append_ids = append_ids()
-        self._lineages: dict[str, Lineage] = {}
+        self._lineages = Lineages(self.info)
 
     @classmethod
     def open(
@@ -334,7 +320,7 @@ class EventLog:
         A fork's entries before the fork are its parent's. Raises `UnknownSession`; positions
         that do not exist (yet) are left out.
         """
-        return self._read(session, self._segments(session, after, upto))
+        return self._read(session, self._lineages.segments(session, after, upto))
 
     def _read(self, session: str, segments: Iterable[Segment]) -> Iterator[Entry]:
         store = self._store
@@ -369,7 +355,7 @@ class EventLog:
         Raises `UnknownSession`.
         """
         upto = None if before is None else before - 1
-        return self._read_back(session, self._segments(session, after, upto)[::-1])
+        return self._read_back(session, self._lineages.segments(session, after, upto)[::-1])
 
     def _read_back(self, session: str, segments: Iterable[Segment]) -> Iterator[Entry]:
         limit = 32  # whoever reads backwards mostly wants the last few
@@ -385,7 +371,7 @@ class EventLog:
 
     def entry(self, session: str, position: int) -> Entry:
         """The entry at `position`. Raises `UnknownSession` and `UnknownPosition`."""
-        for stream, low, high in self._segments(session, position - 1, position):
+        for stream, low, high in self._lineages.segments(session, position - 1, position):
             for found, state in self._store.states(stream, low, high, 1):
                 return self._entry(session, stream, found, state)
         raise UnknownPosition(session, position, self.last(session))
@@ -484,36 +470,6 @@ class EventLog:
         self.append(child, [opened], expect=at)
         return child
 
-    def _segments(self, session: str, after: int, upto: int | None) -> list[Segment]:
-        """Where the entries above `after` up to `upto` lie, oldest first."""
-        lineage = self._lineages.get(session) or self._lineage(session)
-        low, high = max(after + 1, 0), END if upto is None else min(upto, END)
-        segments: list[Segment] = []
-        for stream, start in lineage:
-            if high >= start and low <= high:
-                segments.append((stream, max(low, start), high))
-            high = min(high, start - 1)
-        return segments[::-1]
-
-    def _lineage(self, session: str) -> Lineage:
-        """Follow the forks back. A lineage never changes, so it is remembered."""
-        if is_sibling(session):
-            return ((session, 0),)
-        lineage: list[tuple[str, int]] = []
-        info = self.info(session)
-        end = END
-        while True:
-            if info.start <= end:
-                lineage.append((info.id, info.start))
-            if info.link != "fork" or info.parent is None or info.parent_position is None:
-                break
-            end = min(end, info.parent_position)
-            info = self.info(info.parent)
-        if len(self._lineages) >= _LINEAGES:
-            self._lineages.clear()
-        self._lineages[session] = tuple(lineage)
-        return self._lineages[session]
-
     # -- following ---------------------------------------------------------------------------
 
     def follow(
@@ -532,67 +488,28 @@ class EventLog:
         Ends when `stop` is set (noticed within 50 ms), when nothing came for `timeout` seconds,
         or when the log is closed. Raises `UnknownSession`.
         """
-        return self._follow(self._tail(session, after), stop, timeout)
+        return tail.follow(self._store, self._more(session, after), stop, timeout)
 
-    def _follow(
-        self,
-        more: Callable[[], list[Entry]],
-        stop: threading.Event | None,
-        timeout: float | None,
-    ) -> Iterator[Entry]:
-        watch = self._store.watch()
-        quiet = time.monotonic()
-        try:
-            while not (self._store.closed or (stop is not None and stop.is_set())):
-                if watch.wait(PAUSE if timeout is None else min(PAUSE, timeout)):
-                    while found := more():
-                        yield from found
-                        quiet = time.monotonic()
-                if timeout is not None and time.monotonic() - quiet >= timeout:
-                    return
-        except LogClosed:
-            return  # closed while it was looking
-        finally:
-            watch.close()
-
-    async def afollow(
-        self,
-        session: str | None = None,
-        *,
-        after: int = -1,
-        timeout: float | None = None,  # noqa: ASYNC109 - it means quiet time, as in `follow`
+    def afollow(
+        self, session: str | None = None, *, after: int = -1, timeout: float | None = None
     ) -> AsyncIterator[Entry]:
-        """`follow` for an event loop: it is never blocked for longer than one fetch takes."""
-        more = self._tail(session, after)
-        watch = self._store.watch()
-        try:
-            quiet = time.monotonic()
-            while not self._store.closed:
-                if watch.changed():
-                    while found := await asyncio.to_thread(more):
-                        for entry in found:
-                            yield entry
-                        quiet = time.monotonic()
-                if timeout is not None and time.monotonic() - quiet >= timeout:
-                    return
-                await asyncio.sleep(PAUSE / 2)
-        finally:
-            watch.close()
+        """`follow` for an event loop: it is never blocked for longer than one look takes."""
+        return tail.afollow(self._store, self._more(session, after), timeout)
 
     def head(self) -> int:
         """The `id` of the newest entry in the order of commits; 0 in an empty log."""
         return self._store.head()
 
-    def _tail(self, session: str | None, after: int) -> Callable[[], list[Entry]]:
-        """A function that gives the next entries, at most a chunk; an empty list: none yet."""
+    def _more(self, session: str | None, after: int) -> tail.More:
+        """What gives a follower its next entries."""
         if session is not None:
-            self._segments(session, -1, None)
+            self._lineages.segments(session, -1, None)
         place = min(after, END)
 
         def of_session() -> list[Entry]:
             nonlocal place
             assert session is not None
-            segments = self._segments(session, place, place + CHUNK)
+            segments = self._lineages.segments(session, place, place + CHUNK)
             found = list(self._read(session, segments))
             place = found[-1].position if found else place
             return found
@@ -614,7 +531,7 @@ class EventLog:
 
     def states(self, session: str, *, after: int = -1, upto: int | None = None) -> Iterator[State]:
         """The rows behind `read`, byte for byte; large media are references (see `blobs`)."""
-        return self._states(self._segments(session, after, upto))
+        return self._states(self._lineages.segments(session, after, upto))
 
     def _states(self, segments: Iterable[Segment]) -> Iterator[State]:
         for stream, start, high in segments:
@@ -638,7 +555,9 @@ class EventLog:
         what `append` raises, `CorruptStore` for a state that is no record, and `UsageError` for
         a position out of order or bytes that are missing or not those of their hash.
         """
-        given = {} if blobs is None else blobs  # it may grow while the rows are read
+        given: Mapping[str, bytes] = (
+            {} if blobs is None else blobs
+        )  # it may grow while the rows are read
         cells: Cells = []
         entries: list[Entry] = []
         large: dict[str, bytes] = {}
