@@ -45,7 +45,7 @@ class Log:
         return self._begin(session, opened)
 
     def _begin(self, session: str, opened: SessionOpened) -> Session:
-        if self._has(session):
+        if self.has(session):
             raise UsageError(
                 f"there is a session {session!r} already; log.session({session!r}) opens it"
             )
@@ -53,7 +53,8 @@ class Log:
         journal.append([Draft(event=opened)])
         return Session(self, session, journal)
 
-    def _has(self, session: str) -> bool:
+    def has(self, session: str) -> bool:
+        """Whether there is a session of exactly this id."""
         try:
             self.events.last(session)
         except UnknownSession:
@@ -66,7 +67,7 @@ class Log:
         Raises `UnknownSession`.
         """
         session = self.events.find(address)
-        return Session(self, session, Live(self.events, session, self._read(session)))
+        return Session(self, session, Live(self.events, session, self.entries(session)))
 
     def sessions(self, *, limit: int | None = None) -> list[SessionInfo]:
         """The sessions, newest first."""
@@ -86,12 +87,17 @@ class Log:
         """Close the store. What was acknowledged is durable without it."""
         self.events.close()
 
-    def _read(self, session: str) -> list[Entry]:
+    def entries(self, session: str) -> list[Entry]:
+        """All entries of a session, a fork's shared prefix included. Raises `UnknownSession`."""
         return list(self.events.read(session))
 
-    def _fork(self, session: str, position: int, id: str | None) -> Session:
+    def fork(self, session: str, position: int, *, id: str | None = None) -> Session:
+        """A new session that shares the entries of `session` up to `position`, by reference.
+
+        Raises `UnknownPosition` and `UnknownSession`.
+        """
         child = self.events.fork(session, position, id=id)
-        return Session(self, child, Live(self.events, child, self._read(child)))
+        return Session(self, child, Live(self.events, child, self.entries(child)))
 
     def __enter__(self) -> Log:
         return self

@@ -35,7 +35,7 @@ class Place(Protocol):
         """The positions behind the messages."""
         ...
 
-    def _say(self, event: Event) -> Entry:
+    def say(self, event: Event) -> Entry:
         """Append one event of the prompt."""
         ...
 
@@ -48,7 +48,9 @@ class Prompt:
     """
 
     def __init__(self, place: Place, author: str, lifetime: Lifetime) -> None:
-        self._place, self.author, self.lifetime = place, author, lifetime
+        self._place = place
+        self.author = author
+        self.lifetime: Lifetime = lifetime
 
     @property
     def messages(self) -> list[Message]:
@@ -59,7 +61,7 @@ class Prompt:
         self, role: Role | Message, *parts: str | AnyPart, lifetime: Lifetime | None = None
     ) -> Entry:
         """Add a message at the end."""
-        return self._place._say(
+        return self._place.say(
             PromptAppended(
                 message=_message(role, parts),
                 author=self.author,
@@ -122,7 +124,7 @@ class Prompt:
     def _edit(
         self, op: Operation, message: Message, anchor: int | None, lifetime: Lifetime | None
     ) -> Entry:
-        return self._place._say(
+        return self._place.say(
             PromptEdited(
                 op=op,
                 message=message,

@@ -6,7 +6,7 @@ An agent function gets a session and its own arguments: `def agent(session, city
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ def record(agent: AgentFunction, log: Log, id: str | None = None, /, **args: obj
     function returns; awaited if it is async.
     """
     session_id = _ensure(log, id)
-    entries = log._read(session_id)
+    entries = log.entries(session_id)
     recorded = canonical(args) if args else None
     live = Live(log.events, session_id, entries, epoch=_epoch(entries) + 1)
     started = RunStarted(agent=_name(agent), args=recorded, epoch=live.epoch or 0)
@@ -51,7 +51,7 @@ def resume(agent: AgentFunction, log: Log, id: str, /) -> Any:
     what it did.
     """
     session_id = log.events.find(id)
-    entries = log._read(session_id)
+    entries = log.entries(session_id)
     chain = _chain(entries)
     ended = _ended(entries, chain)
     if ended is not None and ended.error is None:
@@ -74,7 +74,7 @@ def replay(agent: AgentFunction, log: Log, id: str, /) -> Any:
     `UsageError` if nothing was recorded.
     """
     session_id = log.events.find(id)
-    entries = log._read(session_id)
+    entries = log.entries(session_id)
     chain = _chain(entries)
     served = _serve(entries, chain, None)
     first = _started(chain[0])
@@ -82,7 +82,7 @@ def replay(agent: AgentFunction, log: Log, id: str, /) -> Any:
 
 
 def _ensure(log: Log, id: str | None) -> str:
-    if id is not None and log._has(id):
+    if id is not None and log.has(id):
         return id
     return log.start(id=id).id
 
@@ -140,7 +140,7 @@ def _is_async(agent: AgentFunction) -> bool:
 
 
 @contextmanager
-def _entered(session: Session) -> Iterator[None]:
+def _entered(session: Session) -> Generator[None]:
     tokens = CURRENT.set(session), LANE.set("/")
     try:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import inspect
 import os
 import random as _random
 import time
@@ -88,8 +89,9 @@ class Session(View):
 
     def __init__(self, log: Log, id: str, journal: Journal) -> None:
         super().__init__(id, [])
-        self._log = log
-        self._journal = journal
+        self.log = log
+        self.journal = journal
+        """The door through which this session's facts go."""
         self._tools: dict[str, ToolFunction] = {}
         self._hooks: list[Hook] = []
         self._lanes: dict[str, int] = {}
@@ -97,11 +99,11 @@ class Session(View):
         self._random: _random.Random | None = None
 
     def _entries(self) -> list[Entry]:
-        return self._journal.entries
+        return self.journal.entries
 
     def refresh(self) -> Session:
         """Take in what other writers have appended since."""
-        self._journal.refresh()
+        self.journal.refresh()
         return self
 
     # -- saying things -------------------------------------------------------------------------
@@ -121,7 +123,7 @@ class Session(View):
     def _appended(self, message: Message) -> Entry:
         if not message.parts:
             raise UsageError(f"a {message.role} message needs at least one text or part")
-        return self._say(PromptAppended(message=message))
+        return self.say(PromptAppended(message=message))
 
     def append(self, *messages: Message) -> list[Entry]:
         """Append messages that exist already, in one commit: a reply, results, a history.
@@ -129,13 +131,8 @@ class Session(View):
         An assistant message is stored as `reply.received`, a tool message as the outcome of the
         call it answers, anything else as a prompt. Raises `UsageError` for what is no message.
         """
-        for message in messages:
-            if not isinstance(message, Message):
-                raise UsageError(
-                    f"append takes messages, found {type(message).__name__}; "
-                    "session.user(text) says a text"
-                )
-        journal = self._journal
+        _check_messages(messages)
+        journal = self.journal
         if isinstance(journal, Live):
             return self._adopt(journal, messages)
         return [
@@ -177,12 +174,13 @@ class Session(View):
                 drafts.append(Draft(event=PromptAppended(message=message)))
         return drafts
 
-    def _say(self, event: Event) -> Entry:
-        return self._journal.fact(Draft(event=event))[0][0]
+    def say(self, event: Event) -> Entry:
+        """Append one fact, as it is."""
+        return self.journal.fact(Draft(event=event))[0][0]
 
     def note(self, text: str, data: object = None) -> None:
         """Leave a remark for people; it is never sent and never compared."""
-        self._journal.observe(Draft(event=NoteAdded(text=text, data=canonical(data))))
+        self.journal.observe(Draft(event=NoteAdded(text=text, data=canonical(data))))
 
     # -- prompt mutators -----------------------------------------------------------------------
 
@@ -275,7 +273,9 @@ class Session(View):
 
     # An async run is a run too; the first signature that fits is meant.
     @overload
-    def complete(self, run: Run[Awaitable[object]], **settings: Any) -> Awaitable[AsyncReply]: ...
+    def complete(  # pyright: ignore[reportOverlappingOverload]
+        self, run: Run[Awaitable[object]], **settings: Any
+    ) -> Awaitable[AsyncReply]: ...
     @overload
     def complete(self, run: Run[object], **settings: Any) -> Reply: ...
     def complete(self, run: Run[object], **settings: Any) -> Reply | Awaitable[Reply]:
@@ -330,7 +330,7 @@ class Session(View):
         if reply is not None:
             return [call for call in reply.calls if call.outcome is None]
         calls = self.calls
-        unknown = calls.unknown(self._journal.run)
+        unknown = calls.unknown(self.journal.run)
         waiting = [*calls.open, *calls.unrunnable, *unknown]
         return sorted(waiting, key=lambda call: (call.reply, call.part))
 
@@ -375,7 +375,7 @@ class Session(View):
             tool = args[0] if args else self._tools.get(what.call.name)
             steps: Steps[Any] = self._run_call(what, tool)
             return run_async(steps) if _is_async(tool) else run_sync(steps)
-        effect = what if isinstance(what, Effect) else Effect(what)
+        effect = cast("Effect[..., Any]", what if isinstance(what, Effect) else Effect(what))
         steps = self._run_effect(effect, args, kwargs)
         return run_async(steps) if _is_async(effect) else run_sync(steps)
 
@@ -384,7 +384,7 @@ class Session(View):
         content = to_content(value)
         returned = ToolReturned(content=content)
         called = Draft(event=ToolCalled(reply=call.reply, part=call.part))
-        journal = self._journal
+        journal = self.journal
         while (intent := self._unanswered(call)) is None:
             if not isinstance(journal, Live):
                 intent = journal.fact(called)[0][0].position
@@ -418,13 +418,13 @@ class Session(View):
 
     def _run_call(self, call: Call, tool: object) -> Steps[ToolResult]:
         intent, served = self._tool_intent(call)
-        outcome = self._journal.recorded(intent) if served else None
+        outcome = self.journal.recorded(intent) if served else None
         if outcome is None and served and not getattr(tool, "idempotent", False):
             event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
-            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+            outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         if outcome is None:
             event = yield from self._perform_call(call, tool, intent)
-            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+            outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         said = outcome.event
         assert isinstance(said, ToolReturned)
         return _result(call, said.content, said.outcome)
@@ -434,7 +434,7 @@ class Session(View):
         intent = self._unanswered(call)
         if intent is not None:
             return self._entry(intent), True
-        return self._journal.fact(Draft(event=ToolCalled(reply=call.reply, part=call.part)))[0]
+        return self.journal.fact(Draft(event=ToolCalled(reply=call.reply, part=call.part)))[0]
 
     def _entry(self, position: int) -> Entry:
         for entry in reversed(self._entries()):
@@ -457,7 +457,7 @@ class Session(View):
         except BaseException as error:
             text = f"interrupted by {type(error).__name__}"
             event = ToolReturned(outcome="interrupted", content=(Text(text=text),))
-            self._journal.outcome(Draft(event=event, cause=intent.position))
+            self.journal.outcome(Draft(event=event, cause=intent.position))
             raise
 
     # -- effects and values ----------------------------------------------------------------------
@@ -467,20 +467,20 @@ class Session(View):
     ) -> Steps[object]:
         asked = canonical({"args": list(args), "kwargs": kwargs})
         called = EffectCalled(name=effect.__name__, args=asked, idempotent=effect.idempotent)
-        intent, served = self._journal.fact(Draft(event=called))[0]
-        outcome = self._journal.recorded(intent) if served else None
+        intent, served = self.journal.fact(Draft(event=called))[0]
+        outcome = self.journal.recorded(intent) if served else None
         if outcome is None and served and not effect.idempotent:
             event = EffectReturned(outcome="unknown")
-            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+            outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         if outcome is None:
             try:
                 value = yield Do(lambda: effect.fn(*args, **kwargs), blocking=False)
                 event = EffectReturned(value=canonical(value))
             except BaseException as error:
                 event = EffectReturned(error=failure_of(error), outcome="error")
-                self._journal.outcome(Draft(event=event, cause=intent.position))
+                self.journal.outcome(Draft(event=event, cause=intent.position))
                 raise
-            outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+            outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         said = outcome.event
         assert isinstance(said, EffectReturned)
         if said.outcome == "unknown":
@@ -494,11 +494,11 @@ class Session(View):
 
         What comes back is its JSON form, live as well as on a replay.
         """
-        if self._journal.serves():
+        if self.journal.serves():
             event: Event = ValueRecorded(name=name)
         else:
             event = ValueRecorded(name=name, value=canonical(read()))
-        said = self._say(event).event
+        said = self.say(event).event
         assert isinstance(said, ValueRecorded)
         return cast(T, said.value)
 
@@ -544,7 +544,7 @@ class Session(View):
         Its own entries go on at position `at` + 1. Raises `UnknownPosition`.
         """
         position = self.position if at is None else at
-        return self._log._fork(self.id, position, id)
+        return self.log.fork(self.id, position, id=id)
 
     def rewind(self, to: int) -> Session:
         """Go back: what came after position `to` is no longer said. It stays in the log.
@@ -552,7 +552,7 @@ class Session(View):
         Raises `UnknownPosition`.
         """
         self.at(to)
-        self._say(HistoryRewound(to=to))
+        self.say(HistoryRewound(to=to))
         return self
 
     # -- what a killed writer left -----------------------------------------------------------------
@@ -569,14 +569,14 @@ class Session(View):
         """
         self.refresh()
         appended = [
-            self._journal.outcome(
+            self.journal.outcome(
                 Draft(event=self._left_of(request.position), cause=request.position)
             )
             for request in self.requests.open
         ]
-        for call in self.calls.unknown(self._journal.run):
+        for call in self.calls.unknown(self.journal.run):
             event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
-            appended.append(self._journal.outcome(Draft(event=event, cause=call.intent)))
+            appended.append(self.journal.outcome(Draft(event=event, cause=call.intent)))
         return appended
 
     def _left_of(self, position: int) -> ReplyInterrupted | RequestFailed:
@@ -588,12 +588,12 @@ class Session(View):
         if transport is None:  # one of the user's own; its chunks stay where they are
             return RequestFailed(error=gone)
         reader = transport.stream()
-        for entry in self._log.events.read(f"{self.id}~{position}"):
+        for entry in self.log.events.read(f"{self.id}~{position}"):
             if isinstance(entry.event, StreamChunked):
                 for frame in entry.event.frames:
                     reader.feed(frame)
         reply = reader.cut()
-        self._drop_checkpoint(position)
+        self.log.events.drop(f"{self.id}~{position}")
         if not reply.message.parts:
             return RequestFailed(error=gone)
         return ReplyInterrupted(
@@ -604,19 +604,20 @@ class Session(View):
             response_id=reply.response_id,
         )
 
-    def _checkpoint(self, position: int, number: int, chunk: StreamChunked) -> None:
-        if isinstance(self._journal, Live):
-            stream = f"{self.id}~{position}"
-            self._log.events.append(stream, [Draft(event=chunk)], expect=number - 1)
-
-    def _drop_checkpoint(self, position: int) -> None:
-        self._log.events.drop(f"{self.id}~{position}")
-
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+def _check_messages(messages: Sequence[object]) -> None:
+    for message in messages:
+        if not isinstance(message, Message):
+            raise UsageError(
+                f"append takes messages, found {type(message).__name__}; "
+                "session.user(text) says a text"
+            )
 
 
 def _answers(message: Message, places: Places) -> tuple[int, int] | None:
@@ -656,7 +657,7 @@ def _refuse_async(functions: Sequence[ToolFunction | None]) -> None:
 
 def _is_async(tool: object) -> bool:
     function = getattr(tool, "fn", tool)
-    return asyncio.iscoroutinefunction(function) if function is not None else False
+    return inspect.iscoroutinefunction(function)
 
 
 def _in_lane(lane: str, steps: Steps[ToolResult]) -> ToolResult:

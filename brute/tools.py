@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast, get_type_hints
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -35,7 +35,7 @@ def describe(tool: Tool) -> ToolSpec:
     """
     if isinstance(tool, ToolSpec):
         return tool
-    if isinstance(tool, Mapping):
+    if _is_mapping(tool):
         return _from_mapping(tool)
     function = unwrapped(tool)
     doc = inspect.getdoc(function) or ""
@@ -43,9 +43,13 @@ def describe(tool: Tool) -> ToolSpec:
     return ToolSpec(name=name_of(tool), description=description, schema=schema_of(function))
 
 
+def _is_mapping(tool: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(tool, Mapping)
+
+
 def _from_mapping(tool: Mapping[str, Any]) -> ToolSpec:
-    inner = tool.get("function", tool)
-    if not isinstance(inner, Mapping) or "name" not in inner:
+    inner = cast("Mapping[str, Any]", tool.get("function", tool))
+    if "name" not in inner:
         raise UsageError(f"a tool given as a mapping needs a name; found the keys {sorted(tool)}")
     schema = next((inner[k] for k in ("schema", "parameters", "input_schema") if k in inner), None)
     return ToolSpec(name=inner["name"], description=inner.get("description"), schema=schema)
@@ -60,7 +64,7 @@ def name_of(tool: Tool) -> str:
     """The name a model calls the tool by."""
     if isinstance(tool, ToolSpec):
         return tool.name
-    if isinstance(tool, Mapping):
+    if _is_mapping(tool):
         return _from_mapping(tool).name
     return cast(str, getattr(tool, "__name__", type(tool).__name__))
 
@@ -141,11 +145,15 @@ def to_content(value: object) -> tuple[ResultPart, ...]:
         return (Text(text=value),)
     if isinstance(value, (Text, Json, Media, Native)):
         return (value,)
-    if isinstance(value, (list, tuple)) and value:
-        items = cast("list[object]", list(value))
+    if _is_sequence(value) and value:
+        items = list(value)
         if all(isinstance(item, (Text, Json, Media, Native)) for item in items):
             return tuple(cast("list[ResultPart]", items))
     return (Json(value=canonical(value)),)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, (list, tuple))
 
 
 def canonical(value: object) -> JSON:

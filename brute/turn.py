@@ -64,7 +64,7 @@ class Turn:
         self.session = session
         self.settings = settings
         """The settings this turn runs with."""
-        self._journal = session._journal
+        self.journal = session.journal
         self._hooks = hooks
         self._started: Entry | None = None
         self._intent: Entry | None = None
@@ -133,14 +133,15 @@ class Turn:
         """Add a message after another one, for this request."""
         return self._prompt.insert_after(target, role, *parts, lifetime=lifetime)
 
-    def _say(self, event: Event) -> Entry:
+    def say(self, event: Event) -> Entry:
+        """Append one event of this turn's prompt. Raises `UsageError` once the request has left."""
         if self._intent is not None:
             raise UsageError(
                 f"the request of this turn left at position {self._intent.position}; "
                 "change the prompt before the turn is sent, or in the next turn"
             )
         self._start()
-        return self._journal.fact(Draft(event=event))[0][0]
+        return self.journal.fact(Draft(event=event))[0][0]
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -187,7 +188,7 @@ class Turn:
 
         Raises `UsageError` in a replay, where the SDK call that follows would be a real one.
         """
-        if self._journal.serves():
+        if self.journal.serves():
             raise UsageError(
                 "this turn is being replayed, and a request built here would be sent by your own "
                 "SDK call. Pair that call with its transport (@brute.run) and give it to "
@@ -220,7 +221,7 @@ class Turn:
 
     def _start(self) -> Entry:
         if self._started is None:
-            self._started = self._unhurried(lambda: self._journal.fact(self._opening()))[0][0]
+            self._started = self._unhurried(lambda: self.journal.fact(self._opening()))[0][0]
             self._run_hooks()
         return self._started
 
@@ -231,7 +232,7 @@ class Turn:
             try:
                 return say()
             except Conflict:
-                if not self._journal.inputs_only():
+                if not self.journal.inputs_only():
                     raise
         return say()
 
@@ -256,13 +257,13 @@ class Turn:
     ) -> tuple[Entry, bool, Request]:
         # A turn without prompt changes and its request are one commit.
         drafts = [self._opening()] if self._started is None else []
-        if self._journal.serves():  # the body is proven by the facts before it
+        if self.journal.serves():  # the body is proven by the facts before it
             request, sent = Request(), RequestSent(transport=transport.__name__, upto=-1)
         else:
             request = transport.render(self, **options)
             upto = self.session.position + len(drafts)
             sent = self._sent(transport, options, request, upto)
-        facts = self._journal.fact(*drafts, Draft(event=sent))
+        facts = self.journal.fact(*drafts, Draft(event=sent))
         if drafts:
             self._started = facts[0][0]
         self._intent, served = facts[-1]
@@ -289,13 +290,13 @@ class Turn:
 
     def _send(self, run: Run[object]) -> Steps[Reply]:
         intent, served, request = self._record_request(run.transport, run.options)
-        outcome = self._journal.recorded(intent) if served else None
+        outcome = self.journal.recorded(intent) if served else None
         if outcome is not None:
             return self._done(outcome, run.is_async)
         if served:  # the process died between request and reply: ask again
             request = run.transport.render(self, **run.options)
             retried = RequestRetried(why="no outcome in the log")
-            self._journal.observe(Draft(event=retried, cause=intent.position))
+            self.journal.observe(Draft(event=retried, cause=intent.position))
         steps = self._exchange(intent, run.transport, lambda: run(request))
         return (yield from self._finish(steps, run.is_async))
 
@@ -322,11 +323,11 @@ class Turn:
                     checkpoint.add(chunk)
                 event = received(reader.finish())
         except BaseException as error:
-            self._journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
+            self.journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
             raise
         finally:
             _close(stream)
-        outcome = self._journal.outcome(Draft(event=event, cause=intent.position))
+        outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         checkpoint.drop()
         return outcome
 
@@ -355,7 +356,7 @@ class Turn:
         """A request that was built here and never answered gets its outcome."""
         if self._intent is not None and self.reply is None and not self._answered():
             reason = error if error is not None else UsageError("the turn ended without receive()")
-            self._journal.outcome(
+            self.journal.outcome(
                 Draft(event=RequestFailed(error=failure_of(reason)), cause=self._intent.position)
             )
 
@@ -431,7 +432,7 @@ class _Checkpoint:
     """
 
     def __init__(self, session: Session, position: int) -> None:
-        self._session, self._position = session, position
+        self._events, self._stream = session.log.events, f"{session.id}~{position}"
         self._frames: list[Any] = []
         self._bytes, self._count = 0, 0
         self._since = time.monotonic()
@@ -442,15 +443,14 @@ class _Checkpoint:
         self._bytes += len(str(frame))
         due = time.monotonic() - self._since >= CHECKPOINT_SECONDS
         if due or self._bytes >= CHECKPOINT_BYTES:
-            self._session._checkpoint(
-                self._position, self._count, StreamChunked(frames=tuple(self._frames))
-            )
+            chunk = Draft(event=StreamChunked(frames=tuple(self._frames)))
+            self._events.append(self._stream, [chunk], expect=self._count - 1)
             self._frames, self._bytes, self._since = [], 0, time.monotonic()
             self._count += 1
 
     def drop(self) -> None:
         if self._count:
-            self._session._drop_checkpoint(self._position)
+            self._events.drop(self._stream)
 
 
 _encode = msgspec.json.Encoder().encode

@@ -318,7 +318,7 @@ def test_what_had_streamed_when_the_process_died_is_recovered(
         return forever()
 
     # A killed process writes no outcome.
-    monkeypatch.setattr(session._journal, "outcome", lambda draft: session.entries[-1])
+    monkeypatch.setattr(session.journal, "outcome", lambda draft: session.entries[-1])
     with pytest.raises(Killed):
         session.complete(model, model="m")
     after = log.session("s")
