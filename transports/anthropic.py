@@ -45,6 +45,7 @@ from brute.transports.wire import (
     extras,
     from_base64,
     image_type,
+    is_array,
     is_object,
     json_text,
     mend_json,
@@ -193,8 +194,8 @@ def _load_result(block: JSONObject) -> AnyPart | None:
         parts = [Text(text=content)] if content else []
         if not parts or not content:
             residual["form"] = "empty"
-    elif isinstance(content, list):
-        parts = [load_block(b) for b in cast("list[JSON]", content)]
+    elif is_array(content):
+        parts = [load_block(b) for b in content]
         alone = len(parts) == 1 and type(parts[0]) is Text and parts[0].extras is None
         if (alone and not cast(Text, parts[0]).citations) or not parts:
             residual["form"] = "list"
@@ -721,7 +722,7 @@ def _fallen_apart(message: JSONObject, before: JSON) -> Iterator[Received]:
     role, content = message.get("role"), message.get("content")
     marks: JSONObject = {"apart": True} if role == "user" == before else {}
     origin = Origin(api=API)
-    blocks = cast("list[JSON]", content) if isinstance(content, list) else []
+    blocks = content if is_array(content) else []
     results = [is_object(b) and b.get("type") == "tool_result" for b in blocks]
     if role != "user" or not any(results):
         yield Received(message, origin, marks=marks)

@@ -42,6 +42,7 @@ from brute.transports.wire import (
     extras,
     from_base64,
     from_data_url,
+    is_array,
     is_object,
     json_text,
     objects,
@@ -145,7 +146,7 @@ def _load_thinking(block: JSONObject) -> AnyPart | None:
         "in": "content",
         **rest(block, frozenset({"type", "thinking", "signature"})),
     }
-    if isinstance(inner, list):
+    if is_array(inner):
         chunks = objects(inner)
         text = "".join(str(c.get("text") or "") for c in chunks)
         if len(inner) != 1 or set(chunks[0] if chunks else ()) != {"type", "text"}:
@@ -317,7 +318,7 @@ def _load_content(
         if content or empty:
             return [Text(text=content)], {}
         return [], {"form": "empty"}
-    if isinstance(content, list):
+    if is_array(content):
         parts = [load_block(block) for block in content]
         alone = len(parts) == 1 and type(parts[0]) is Text and parts[0].extras is None
         return parts, {"form": "list"} if alone or not parts else {}
@@ -352,8 +353,8 @@ def _load_assistant(message: JSONObject, origin: Origin) -> Message:
     if isinstance(refusal, str) and refusal:
         parts.append(Refusal(text=refusal))
     calls = message.get("tool_calls")
-    if isinstance(calls, list):
-        parts += [load_call(call) for call in cast("list[JSON]", calls)]
+    if is_array(calls):
+        parts += [load_call(call) for call in calls]
         if not calls:
             marks["calls"] = []
     if is_object(legacy := message.get("function_call")):
@@ -366,8 +367,8 @@ def _load_reasoning(message: JSONObject, marks: JSONObject) -> list[AnyPart]:
     """Reasoning, from whichever members it came in: details, plain texts, or both."""
     plain_texts = {f: t for f in REASONING if isinstance(t := message.get(f), str)}
     details = message.get("reasoning_details")
-    if isinstance(details, list):
-        parts = [_load_detail(d) for d in cast("list[JSON]", details)]
+    if is_array(details):
+        parts = [_load_detail(d) for d in details]
         joined = "".join(p.text for p in parts if isinstance(p, Reasoning))
         if plain_texts:
             fits = all(text == joined for text in plain_texts.values())
@@ -408,10 +409,10 @@ def _cited(body: list[AnyPart], message: JSONObject, marks: JSONObject) -> list[
     annotations = message.get("annotations")
     if not annotations:
         return body
-    if not isinstance(annotations, list) or not body or type(body[0]) is not Text:
+    if not is_array(annotations) or not body or type(body[0]) is not Text:
         marks["annotations"] = annotations
         return body
-    cites = tuple(_load_citation(a) for a in cast("list[JSON]", annotations))
+    cites = tuple(_load_citation(a) for a in annotations)
     return [replace(body[0], citations=cites), *body[1:]]
 
 
@@ -528,7 +529,7 @@ def _alike(a: JSON, b: JSON) -> bool:
         if "function" in a or "custom" in a:
             keys -= {"index"}
         return all(_alike(a.get(k), b.get(k)) for k in keys)
-    if isinstance(a, list):
+    if is_array(a):
         return len(a) == len(b) and all(map(_alike, a, b))
     return bool(a == b)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from brute.events.jsontypes import JSON, JSONObject
 from brute.transports.shapes import Delta
 from brute.transports.stream import StreamReader, error_in
-from brute.transports.wire import from_base64, is_object, json_text, objects, to_base64
+from brute.transports.wire import from_base64, is_array, is_object, json_text, objects, to_base64
 
 if TYPE_CHECKING:
     from brute.transports.base import MessageTransport
@@ -91,7 +91,7 @@ class _Choice:
                 yield Delta(reasoning=said)
                 break
         content, refusal = delta.get("content"), delta.get("refusal")
-        if isinstance(content, list):
+        if is_array(content):
             for block in objects(cast(JSON, content)):
                 text = block.get("text")
                 if isinstance(text, str) and text:
@@ -112,7 +112,7 @@ class _Choice:
             self.message[key] = value
         elif key == "audio" and is_object(value):
             self.message[key] = _joined_audio(held, value)
-        elif isinstance(held, list) or isinstance(value, list):
+        elif is_array(held) or is_array(value):
             self.message[key] = _joined_blocks(_as_blocks(held), _as_blocks(value))
         elif isinstance(held, str) and isinstance(value, str):
             self.message[key] = held + value
@@ -275,7 +275,7 @@ def _joined_object(held: JSONObject, value: JSONObject) -> JSONObject:
 def _as_blocks(value: JSON) -> list[Any]:
     if isinstance(value, str):
         return [{"type": "text", "text": value}] if value else []
-    return list(value) if isinstance(value, list) else [value]
+    return list(value) if is_array(value) else [value]
 
 
 def _joined_blocks(held: list[Any], new: list[Any]) -> list[Any]:
@@ -301,6 +301,6 @@ def _joint(last: JSONObject, block: JSONObject) -> JSONObject:
     key = str(block["type"])
     if isinstance(block[key], str):
         return {key: last[key] + block[key]}
-    if isinstance(block[key], list):
+    if is_array(block[key]):
         return {key: _joined_blocks(last[key], block[key])}
     return {}

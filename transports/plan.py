@@ -115,8 +115,6 @@ class _Planner:
     def assistant(self, message: Message, own: bool) -> None:
         if self.open or self.held or self.behind:
             self.settle()
-        if self.midway:
-            self.place_midway()
         standing = self.repair.as_it_stands(message, own)
         if standing is not None:
             self.say_as_assistant(*standing, own)
@@ -128,6 +126,8 @@ class _Planner:
             self.result(result, message, own)
 
     def say_as_assistant(self, message: Message, calls: Calls, own: bool) -> None:
+        if self.midway:
+            self.place_midway()
         if not self.out and self.rules.user_first and not own:
             self.repair.report("added", "A2", "a user message before the first assistant message")
             self.out.append(Message.user(BEGINNING))

@@ -110,11 +110,11 @@ class Repair:
                 return None
         calls: Calls = []
         behind: list[Reasoning] = []
+        passed = 0
         for part in message.parts:
             if part.extras is not None and not self.takes_extras(part, own):
                 return None
-            kind = type(part)
-            if kind is Text:
+            if type(part) is Text:
                 text = part.text
                 if not text.isascii() and not is_text(text):
                     return None
@@ -125,13 +125,13 @@ class Repair:
                     return None
                 if calls and rules.calls_last:
                     return None
-            elif kind is ToolCall:
+            elif type(part) is ToolCall:
                 if not self.is_clean_call(part, own):
                     return None
                 calls.append((part, part.id))
-            elif kind in self.passes_over and part.extras is None:
-                continue
-            elif kind is Reasoning:
+            elif type(part) in self.passes_over and part.extras is None:
+                passed += 1
+            elif type(part) is Reasoning:
                 made = rules.reasoning(message, part, self.aim)
                 if made is None:
                     behind.append(part)
@@ -139,7 +139,7 @@ class Repair:
                     return None
             else:
                 return None
-        if len(behind) == len(message.parts) or (calls and not self.are_new(calls, own)):
+        if len(behind) + passed == len(message.parts) or (calls and not self.are_new(calls, own)):
             return None
         return (self._without(message, behind) if behind else message), calls
 
@@ -567,7 +567,7 @@ class Repair:
         if self.is_plain_text(result.content):
             content += result.content
         else:
-            result = result if is_sound_part(result) else mended(result)
+            result = result if is_sound_part(result) else mend_struct(result)
             for index, part in enumerate(result.content):
                 made = self._result_part(index, part, own, media)
                 if made is not None:
@@ -627,7 +627,7 @@ class Repair:
         return _prefixed(content), "ok"
 
 
-def is_sound_part(part: AnyPart) -> bool:
+def is_sound_part(part: object) -> bool:
     """Whether every strict reader takes the texts and numbers of a part."""
     if type(part) is Media:
         return is_sound_media(part)
@@ -635,7 +635,7 @@ def is_sound_part(part: AnyPart) -> bool:
         return is_sound((part.call_id, part.name, part.extras)) and all(
             map(is_sound_part, part.content)
         )
-    return not isinstance(part, Part) or is_sound(part)
+    return not isinstance(part, Part) or is_sound(part)  # a part of a newer version says nothing
 
 
 def is_sound_media(part: Media) -> bool:
@@ -652,12 +652,8 @@ def is_sound_reasoning(part: Reasoning) -> bool:
     return all(t is None or t.isascii() or is_text(t) for t in texts)
 
 
-def mended(part: P) -> P:
+def mended(part: AnyPart) -> AnyPart:
     """The part with nothing in it that a strict reader refuses."""
-    if type(part) is ToolResult:
-        content = tuple(p if is_sound_part(p) else mended(p) for p in part.content)
-        bare = mend_struct(replace(part, content=()))
-        return cast(P, replace(bare, content=content))
     return mend_struct(part)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TypeGuard, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from brute.events.errors import EncodingError
 from brute.events.jsontext import dumps, loads
@@ -58,9 +59,14 @@ def is_object(value: object) -> TypeGuard[JSONObject]:
     return isinstance(value, dict)
 
 
+def is_array(value: object) -> TypeGuard[list[JSON]]:
+    """Whether a value is a JSON array."""
+    return type(value) is list
+
+
 def objects(value: object) -> list[JSONObject]:
     """The objects in a JSON array; an empty list for what is no array."""
-    if not isinstance(value, list):
+    if not is_array(value):
         return []
     return [item for item in cast("list[object]", value) if is_object(item)]
 
@@ -92,9 +98,8 @@ def same(a: object, b: object) -> bool:
         return len(one) == len(other) and all(
             k in other and same(v, other[k]) for k, v in one.items()
         )
-    if isinstance(a, list):
-        left, right = cast("list[JSON]", a), cast("list[JSON]", b)
-        return len(left) == len(right) and all(map(same, left, right))
+    if is_array(a):
+        return is_array(b) and len(a) == len(b) and all(map(same, a, b))
     return a == b
 
 
@@ -186,7 +191,7 @@ def mend_json(value: JSON) -> JSON:
         pairs = cast(JSONObject, value).items()
         return {mend_json(str(k)): mend_json(v) for k, v in pairs}
     if isinstance(value, (list, tuple)):
-        return [mend_json(v) for v in cast("list[JSON]", value)]
+        return [mend_json(v) for v in value]
     return value
 
 
@@ -203,7 +208,7 @@ def _known(value: JSON) -> JSON:
     if isinstance(value, dict):
         return {str(k): _known(v) for k, v in cast(JSONObject, value).items()}
     if isinstance(value, (list, tuple)):
-        return [_known(v) for v in cast("list[JSON]", value)]
+        return [_known(v) for v in value]
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     return str(value)
@@ -261,4 +266,13 @@ def _scalars(value: object) -> Iterator[object]:
 
 def mend_struct(value: S) -> S:
     """The struct with every text and number in it such that every strict reader takes it."""
-    return msgspec.convert(mend_json(msgspec.to_builtins(value)), type(value))
+    fields = {name: getattr(value, name) for name in value.__struct_fields__ if name != "rest"}
+    return replace(value, **{name: _mended(held) for name, held in fields.items()})
+
+
+def _mended(held: object) -> object:
+    if isinstance(held, msgspec.Struct):
+        return mend_struct(held)
+    if isinstance(held, tuple):
+        return tuple(map(_mended, cast("tuple[object, ...]", held)))
+    return mend_json(held)
