@@ -34,7 +34,7 @@ RUNTIME = {"click", "eventsourcing", "msgspec"}
 
 OPTIONAL = {
     "brute.testing": {"hypothesis"},
-    "brute.demo": {"anthropic", "openai"},
+    "brute.cli.demo_story": {"anthropic", "openai"},
 }
 """What a part of brute may import besides. A vendor SDK never at module level, here neither."""
 
