@@ -2,7 +2,7 @@
 
 Fold it over everything that was logged: what was rewound away happened too. A line says what a
 person would ask first (which model, which tool, with what, how many tokens, how long) and is never
-longer than 200 characters; the whole entry is in the log.
+longer than 200 characters; the whole entry is in the log. Turns are counted from 1 here.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ class Timeline:
 
     def _turn_started(self, entry: Entry, event: TurnStarted) -> Line:
         self._trail.turn_started(entry.position, event)
-        number, self._turns = self._turns, self._turns + 1
+        self._turns += 1
         changes = (_setting(name, getattr(event, name)) for name in SETTINGS)
-        return "turn", _joined(str(number), *changes)
+        return "turn", _joined(str(self._turns), *changes)
 
     def _request_sent(self, entry: Entry, event: RequestSent) -> Line:
         self._intents[entry.position] = entry.at

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from brute.cli.exits import EXIT_ERROR, EXIT_INTERRUPTED, exit_code_of
 from brute.cli.screen import visible
@@ -42,6 +43,8 @@ class Options:
 
     def __init__(self) -> None:
         self.db = DEFAULT_DB
+        self.db_typed: str | None = None
+        """`--db` as it was typed; None where the log is named otherwise."""
         self.json = False
         self.traceback = bool(os.environ.get("BRUTE_TRACEBACK"))
 
@@ -57,6 +60,14 @@ def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
             setattr(context.ensure_object(Options), name, value)
 
     return keep
+
+
+def _keep_db(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        given = context.ensure_object(Options)
+        given.db = value
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+            given.db_typed = value
 
 
 def _keep_color(context: click.Context, _: click.Parameter, value: bool | None) -> None:
@@ -78,7 +89,7 @@ def db_option(command: F) -> F:
         "--db",
         metavar="FILE",
         envvar=variable,
-        callback=_keep("db"),
+        callback=_keep_db,
         expose_value=False,
         help=f"The log.  [env: BRUTE_DB; default: {DEFAULT_DB} in this folder]",
     )

@@ -83,7 +83,7 @@ def test_a_session_reads_like_a_diary() -> None:
         "opened plan",
         'run plan(city="Kyoto", days=3)',
         "system You plan trips.",
-        "turn 0 · claude-x · tools search",
+        "turn 1 · claude-x · tools search",
         "request claude-x · 2 msgs · 1 tool",
         "reply 2 calls · 31 tok · 1.0 s",
         'call search("kyoto")',
@@ -189,8 +189,8 @@ def test_a_turn_tells_what_changed() -> None:
     log.turn()
 
     assert lines(log) == [
-        'turn 0 · agent plan · m · format {"type": "object"} · max_tokens=9 · system "be brief"',
-        "turn 1 · no system",
+        'turn 1 · agent plan · m · format {"type": "object"} · max_tokens=9 · system "be brief"',
+        "turn 2 · no system",
         "turn 2",
     ]
 
