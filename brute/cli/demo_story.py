@@ -63,7 +63,7 @@ SCRIPT: Final = {
 }
 """What the models say. All the rest of this file happens."""
 
-THINKING: Final = {"thinking": {"type": "enabled", "budget_tokens": 1_024}}
+THINKING: Final[dict[str, Any]] = {"thinking": {"type": "enabled", "budget_tokens": 1_024}}
 """What Anthropic's call is given besides the request."""
 
 
@@ -181,8 +181,8 @@ class Story:
         """An agent works through the openai client; its tools run at once."""
         self._title(
             f"An agent works, through openai {version('openai')}",
-            "Each line is an event, durable before the next thing happens. The model wants two tools "
-            "at once: each runs in a lane of its own, and the one asked for first answers last.",
+            "Each line is an event, durable before the next thing happens. The model wants two "
+            "tools at once: each runs in a lane of its own, and the one asked for first answers last.",
         )
         with open_log(self.db) as log:
             session = log.start(agent="trips", id=self.id)
@@ -284,8 +284,8 @@ class Story:
             (call,) = session.calls.started
         self._title(
             "The process is killed while a tool runs (by kill -9, not in play)",
-            f"The call at {call.intent} has no outcome: nobody can know whether the room is booked. "
-            "So it is not run again. The model is told so, and the session goes on.",
+            f"The call at {call.intent} has no outcome: nobody can know whether the room is "
+            "booked. So it is not run again. The model is told so, and the session goes on.",
         )
         with self._session() as (_, session), self._claude() as claude:
             Agent(claude, TOOLS)(session)

@@ -191,7 +191,7 @@ def test_a_turn_tells_what_changed() -> None:
     assert lines(log) == [
         'turn 1 · agent plan · m · format {"type": "object"} · max_tokens=9 · system "be brief"',
         "turn 2 · no system",
-        "turn 2",
+        "turn 3",
     ]
 
 
