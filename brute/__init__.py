@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from brute.agent import Agent
     from brute.divergence import Divergence
-    from brute.effects import Effect, Run, effect, run
+    from brute.effects import AsyncRun, Effect, Run, effect, run
     from brute.events.entries import Entry
     from brute.events.errors import (
         AlreadyAnswered,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 _HOMES: dict[str, tuple[str, ...]] = {
     "brute.agent": ("Agent",),
     "brute.divergence": ("Divergence",),
-    "brute.effects": ("Effect", "Run", "effect", "run"),
+    "brute.effects": ("AsyncRun", "Effect", "Run", "effect", "run"),
     "brute.events.entries": ("Entry",),
     "brute.events.errors": (
         "AlreadyAnswered",
@@ -124,6 +124,7 @@ __all__ = [
     "Agent",
     "AlreadyAnswered",
     "AsyncReply",
+    "AsyncRun",
     "BruteError",
     "Citation",
     "Conflict",

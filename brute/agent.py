@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
-from brute.effects import Run
+from brute.effects import AnyRun, AsyncRun, Run
 from brute.prompt import Hook
 from brute.replies import Reply, TurnLimit
 from brute.session import Session
 from brute.tools import Tool
-
-AsyncRun: TypeAlias = Run[Awaitable[object]]
 
 
 class Agent:
@@ -28,7 +26,7 @@ class Agent:
 
     def __init__(
         self,
-        run: Run[object],
+        run: AnyRun[object],
         tools: Iterable[Tool] = (),
         *,
         system: str | None = None,
@@ -55,7 +53,7 @@ class Agent:
         if prompt is None:
             session.run_calls(tools=self.tools)
         for _ in range(self.max_turns):
-            reply: Reply = session.complete(self.run, **self._settings)
+            reply = session.complete(cast("Run[object]", self.run), **self._settings)
             if not reply.calls:
                 return reply
             session.run_calls(reply)
@@ -66,7 +64,7 @@ class Agent:
         if prompt is None:
             await session.run_calls(tools=self.tools, is_async=True)
         for _ in range(self.max_turns):
-            reply = await session.complete(cast(AsyncRun, self.run), **self._settings)
+            reply = await session.complete(cast("AsyncRun[object]", self.run), **self._settings)
             if not reply.calls:
                 return reply
             await session.run_calls(reply)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from brute.transports.base import MessageTransport
 
@@ -22,11 +22,10 @@ CURRENT: contextvars.ContextVar[Session | None] = contextvars.ContextVar(
 """The session of the agent function that is running."""
 
 
-class Run(Generic[R_co]):
-    """A run function: your SDK call, paired with the transport that speaks its library.
+class AnyRun(Generic[R_co]):
+    """What a plain and an async run function share."""
 
-    Calling it calls your function. On a replay it is not entered.
-    """
+    is_async: ClassVar[bool]
 
     def __init__(
         self,
@@ -35,7 +34,6 @@ class Run(Generic[R_co]):
         options: Mapping[str, Any],
     ) -> None:
         self.transport, self.fn, self.options = transport, fn, dict(options)
-        self.is_async = inspect.iscoroutinefunction(fn)
         self.__name__ = getattr(fn, "__name__", "run")
         self.__doc__ = fn.__doc__
 
@@ -47,9 +45,36 @@ class Run(Generic[R_co]):
         return f"<run {self.__name__} through {self.transport.__name__}>"
 
 
-def run(
-    transport: type[MessageTransport], **options: object
-) -> Callable[[Callable[[dict[str, Any]], R]], Run[R]]:
+class Run(AnyRun[R_co]):
+    """A run function: your SDK call, paired with the transport that speaks its library.
+
+    Calling it calls your function. On a replay it is not entered.
+    """
+
+    is_async = False
+
+
+class AsyncRun(AnyRun[R_co]):
+    """A run function that is `async def`; what it is given to is awaited."""
+
+    is_async = True
+
+
+class Pairing(Protocol):
+    """What `brute.run(transport)` gives: a decorator for the function that makes the call.
+
+    A coroutine is an object too; the first signature that fits is meant.
+    """
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, fn: Callable[[dict[str, Any]], Coroutine[Any, Any, R]], /
+    ) -> AsyncRun[Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self, fn: Callable[[dict[str, Any]], R], /) -> Run[R]: ...
+
+
+def run(transport: type[MessageTransport], **options: object) -> Pairing:
     """Pair a function that makes the SDK call with its transport.
 
     The function gets the keyword arguments of the SDK's method and returns its reply or stream;
@@ -60,7 +85,9 @@ def run(
             return client.messages.create(**request)
     """
 
-    def pair(fn: Callable[[dict[str, Any]], R]) -> Run[R]:
+    def pair(fn: Callable[[dict[str, Any]], Any], /) -> Any:
+        if inspect.iscoroutinefunction(fn):
+            return AsyncRun(transport, fn, options)
         return Run(transport, fn, options)
 
     return pair

@@ -16,7 +16,7 @@ import msgspec
 
 from brute import transports
 from brute.drive import Do, Steps, run_async, run_sync
-from brute.effects import Effect, Run
+from brute.effects import AnyRun, AsyncRun, Effect, Run
 from brute.events.entries import Entry
 from brute.events.errors import AlreadyAnswered, Conflict, Fenced, UnknownPosition, UsageError
 from brute.events.events import (
@@ -271,19 +271,17 @@ class Session(View):
                 self._tools[name_of(tool)] = tool
         return tuple(describe(tool) for tool in offered) or None
 
-    # An async run is a run too; the first signature that fits is meant.
     @overload
-    def complete(  # pyright: ignore[reportOverlappingOverload]
-        self, run: Run[Awaitable[object]], **settings: Any
-    ) -> Awaitable[AsyncReply]: ...
+    def complete(self, run: AsyncRun[object], **settings: Any) -> Awaitable[AsyncReply]: ...
     @overload
     def complete(self, run: Run[object], **settings: Any) -> Reply: ...
-    def complete(self, run: Run[object], **settings: Any) -> Reply | Awaitable[Reply]:
+    def complete(self, run: AnyRun[object], **settings: Any) -> Reply | Awaitable[Reply]:
         """One whole turn: begin it, send it, record the reply. Awaited if the run is async.
 
         Takes the settings of `turn`. Returns the `Reply`.
         """
-        return self.turn(**settings).send(run)
+        steps = self.turn(**settings).steps(run)
+        return run_async(steps) if run.is_async else run_sync(steps)
 
     # -- tool calls ----------------------------------------------------------------------------
 
@@ -330,7 +328,7 @@ class Session(View):
         if reply is not None:
             return [call for call in reply.calls if call.outcome is None]
         calls = self.calls
-        unknown = calls.unknown(self.journal.run)
+        unknown = self.unknown_calls(self.journal.run)
         waiting = [*calls.open, *calls.unrunnable, *unknown]
         return sorted(waiting, key=lambda call: (call.reply, call.part))
 
@@ -574,7 +572,7 @@ class Session(View):
             )
             for request in self.requests.open
         ]
-        for call in self.calls.unknown(self.journal.run):
+        for call in self.unknown_calls(self.journal.run):
             event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
             appended.append(self.journal.outcome(Draft(event=event, cause=call.intent)))
         return appended

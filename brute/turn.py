@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import msgspec
 
 from brute.drive import END, Do, Emit, Next, Steps, iterate_async, iterate_sync, run_async, run_sync
-from brute.effects import Run
+from brute.effects import AnyRun, AsyncRun, Run
 from brute.events.entries import Entry
 from brute.events.errors import Conflict, UsageError
 from brute.events.events import (
@@ -145,37 +145,32 @@ class Turn:
 
     # -- sending -------------------------------------------------------------------------------
 
-    # An async run is a run too; the first signature that fits is meant.
     @overload
-    def send(  # type: ignore[overload-overlap]
-        self, run: Run[Awaitable[object]]
-    ) -> Awaitable[AsyncReply]: ...
+    def send(self, run: AsyncRun[object]) -> Awaitable[AsyncReply]: ...
     @overload
     def send(self, run: Run[object]) -> Reply: ...
-    def send(self, run: Run[object]) -> Reply | Awaitable[Reply]:
+    def send(self, run: AnyRun[object]) -> Reply | Awaitable[Reply]:
         """Send the turn through a run function; its `Reply`, awaited if the function is async.
 
         Whatever the function raises is recorded as the outcome and raised as it was.
         Raises `StreamCut` when a streamed reply ended before it was done.
         """
-        steps = self._send(run)
+        steps = self.steps(run)
         return run_async(steps) if run.is_async else run_sync(steps)
 
     @overload
-    def stream(  # type: ignore[overload-overlap]
-        self, run: Run[Awaitable[object]]
-    ) -> AsyncGenerator[Delta, None]: ...
+    def stream(self, run: AsyncRun[object]) -> AsyncGenerator[Delta, None]: ...
     @overload
     def stream(self, run: Run[object]) -> Generator[Delta, None, Reply]: ...
     def stream(
-        self, run: Run[object]
+        self, run: AnyRun[object]
     ) -> Generator[Delta, None, Reply] | AsyncGenerator[Delta, None]:
         """Send the turn and iterate over the deltas (`async for` if the function is async).
 
         The reply is recorded when the iteration ends; it is `turn.reply` then. Leaving the loop
         early records an interrupted reply once the iterator is closed.
         """
-        steps = self._send(run)
+        steps = self.steps(run)
         if run.is_async:
             return cast("AsyncGenerator[Delta, None]", iterate_async(steps))
         return cast("Generator[Delta, None, Reply]", iterate_sync(steps))
@@ -288,7 +283,8 @@ class Turn:
             items=len(items),
         )
 
-    def _send(self, run: Run[object]) -> Steps[Reply]:
+    def steps(self, run: AnyRun[object]) -> Steps[Reply]:
+        """The turn as a generator that a driver runs (`brute.drive`)."""
         intent, served, request = self._record_request(run.transport, run.options)
         outcome = self.journal.recorded(intent) if served else None
         if outcome is not None:

@@ -11,8 +11,8 @@ from brute.events.entries import Entry
 from brute.events.events import HistoryRewound, Settings
 from brute.events.messages import Message
 from brute.projections import calls, messages, requests, timeline, turns, usage
-from brute.projections.calls import Calls
-from brute.projections.fold import lineage
+from brute.projections.calls import Call, Calls
+from brute.projections.fold import last_rewind, lineage
 from brute.projections.messages import MessageList
 from brute.projections.requests import Requests
 from brute.projections.timeline import Timeline
@@ -115,6 +115,11 @@ class View:
         """The tool calls of the replies so far: `.open` are still to be run."""
         state: Calls = self._said("calls", calls)
         return state
+
+    def unknown_calls(self, *live: str | None) -> list[Call]:
+        """Started calls whose outcome nobody will write: run by none of the runs `live`."""
+        rewound = last_rewind(self._entries())
+        return self.calls.unknown(*live, before=rewound or 0)
 
     @property
     def turns(self) -> list[PastTurn]:
