@@ -29,7 +29,7 @@ from msgspec import UNSET, Raw, Struct
 
 from brute.events.entries import Record
 from brute.events.errors import CorruptStore, EncodingError
-from brute.events.events import EVENTS, UnknownEvent
+from brute.events.events import EVENTS, UnknownEvent, tag_of
 from brute.events.jsontext import items, loads, members, pointer_to, require_json, same, write
 from brute.events.jsontypes import JSON, JSONArray, JSONObject, is_array, is_object, is_tuple
 from brute.events.messages import PARTS, Foreign, Value, Verbatim
@@ -84,7 +84,7 @@ def _encode_slowly(record: Record) -> bytes:
 
 def _comes_back(record: Record, state: bytes) -> bool:
     try:
-        return same(decode_loosely("", state)[0], record)
+        return same(decode_loosely(tag_of(record.event), state)[0], record)
     except CorruptStore:
         return False
 
@@ -264,8 +264,8 @@ class _Walk:
         if slot == b"null":
             return fields
         for wire, raw in (members(slot) if slot[:1] == b"{" else {"~": slot}).items():
-            said = fields.get(wire)
-            if said is None or (wire in plan and plan[wire].is_catch_all(said)):
+            said, field = fields.get(wire), plan.get(wire)
+            if said is None if field is None else field.says_nothing(said):
                 fields[wire] = raw
             else:
                 rest[wire] = Raw(self._keep(raw))
@@ -350,16 +350,22 @@ class _Field(NamedTuple):
         words = get_args(self.hint) if get_origin(self.hint) is Literal else ()
         return next((word for word in ("unknown", "other") if word in words), None)
 
-    def is_catch_all(self, raw: bytes) -> bool:
-        """Whether `raw` is that word."""
-        return self.catch_all is not None and raw == f'"{self.catch_all}"'.encode()
+    @property
+    def silent(self) -> bool:
+        """Whether the default claims nothing: it is the absence of a value, not a value."""
+        return self.default is None or self.default is UNSET or self.default == ()
+
+    def says_nothing(self, raw: bytes | None) -> bool:
+        """Whether `raw` (None: the field is left out) is what stands for a value put aside."""
+        if self.catch_all is not None:
+            return raw == f'"{self.catch_all}"'.encode()
+        return (raw is None and self.silent) or (raw == b"null" and self.default is None)
 
     def stand_in(self, raw: bytes) -> object:
         """What stands for a value that is not understood, if it can without claiming anything."""
         if self.catch_all is not None and raw[:1] == b'"':
             return self.catch_all
-        silent = self.default is None or self.default is UNSET or self.default == ()
-        return self.default if silent else _NOTHING
+        return self.default if self.silent else _NOTHING
 
 
 _NO_CHOICE = _Choice((), None, {}, None, loads)

@@ -113,6 +113,10 @@ def nasty_text(*, utf8: bool = False) -> Texts:
     return st.sampled_from(words) | st.text(alphabet, max_size=6)
 
 
+def _or_nasty(text: Texts | None) -> Texts:
+    return nasty_text() if text is None else text
+
+
 NUMBERS: tuple[float, ...] = (
     *(0, 1, -1, 7, 2**53, 2**53 + 1, 2**63, 2**64, -(2**63) - 1, 10**40),
     *(1.0, -0.0, 0.1, 1e16, 1e22, 1e308, 5e-324, 123456789.123456789),
@@ -140,7 +144,7 @@ SHAPES: tuple[JSON, ...] = (
 
 
 def _scalars(text: Texts | None) -> SearchStrategy[JSON]:
-    return st.sampled_from((None, True, False, *NUMBERS)) | (text or nasty_text())
+    return st.sampled_from((None, True, False, *NUMBERS)) | (_or_nasty(text))
 
 
 def json_values(*, text: Texts | None = None) -> SearchStrategy[JSON]:
@@ -156,7 +160,7 @@ def json_values(*, text: Texts | None = None) -> SearchStrategy[JSON]:
 
 def json_objects(*, text: Texts | None = None) -> SearchStrategy[JSONObject]:
     """JSON objects of up to three members."""
-    members = st.tuples(text or nasty_text(), _scalars(text))
+    members = st.tuples(_or_nasty(text), _scalars(text))
     return st.lists(members, max_size=3).map(dict)
 
 
@@ -208,7 +212,7 @@ def tool_calls(*, malformed: bool = True, text: Texts | None = None) -> SearchSt
 
 def parts(*, text: Texts | None = None, foreign: bool = False) -> SearchStrategy[AnyPart]:
     """Parts of every kind, every field tried; `foreign`: of newer versions too."""
-    drawn = _Fields(text or nasty_text(), foreign=foreign).of(AnyPart)
+    drawn = _Fields(_or_nasty(text), foreign=foreign).of(AnyPart)
     return cast("SearchStrategy[AnyPart]", drawn)
 
 
@@ -219,7 +223,7 @@ def messages(
 
     Nothing says that a provider would take them; see `conversations` for such as it might.
     """
-    fields = _Fields(text or nasty_text(), foreign=foreign)
+    fields = _Fields(_or_nasty(text), foreign=foreign)
     if role is not None:
         fields.given[Message, "role"] = st.just(role)
     return fields.struct(Message)
@@ -238,7 +242,7 @@ _RESULTS: tuple[tuple[str, Outcome], ...] = (
 def _rounds(
     text: Texts | None, max_turns: int, **more: SearchStrategy[Any]
 ) -> SearchStrategy[list[scribe.Round]]:
-    texts = text or nasty_text()
+    texts = _or_nasty(text)
     some = st.none() | texts
     calls = tool_calls(text=text)
     return st.lists(
@@ -281,13 +285,13 @@ def events(*, text: Texts | None = None, foreign: bool = False) -> SearchStrateg
 
     Positions in them are any numbers. See `logs` for events that refer to each other.
     """
-    drawn = _Fields(text or nasty_text(), foreign=foreign).of(e.AnyEvent)
+    drawn = _Fields(_or_nasty(text), foreign=foreign).of(e.AnyEvent)
     return cast("SearchStrategy[e.AnyEvent]", drawn)
 
 
 def records(*, text: Texts | None = None, foreign: bool = False) -> SearchStrategy[Record]:
     """Events with any envelope; `foreign`: of newer versions too."""
-    return _Fields(text or nasty_text(), foreign=foreign).struct(Record)
+    return _Fields(_or_nasty(text), foreign=foreign).struct(Record)
 
 
 def entries(*, text: Texts | None = None, foreign: bool = True) -> SearchStrategy[Entry]:
@@ -424,7 +428,8 @@ class _Fields:
                     if self.foreign:
                         optional["rest"] = st.sampled_from(_SLOTS)
                     continue
-                fields[field.name] = self.given.get((cls, field.name)) or self.of(field.type)
+                given = self.given.get((cls, field.name))
+                fields[field.name] = self.of(field.type) if given is None else given
             self._structs[cls] = _filled(cls, required, optional)
         return cast("SearchStrategy[S]", self._structs[cls])
 
