@@ -47,6 +47,7 @@ from brute.transports.wire import (
     image_type,
     is_array,
     is_object,
+    is_utf8,
     json_text,
     mend_json,
     objects,
@@ -320,30 +321,23 @@ def _dump_hosted(part: Hosted, x: JSONObject) -> JSON:
 
 def _dump_result(part: ToolResult, x: JSONObject) -> JSON:
     block: JSONObject = {"type": "tool_result", "tool_use_id": part.call_id}
-    content = part.content
-    only = content[0] if len(content) == 1 else None
-    if only is not None and type(only) is Text and not x and only.extras is None:
+    content, form = part.content, x.get("form") if x else None
+    only = content[0] if len(content) == 1 and form != "list" else None
+    if only is not None and type(only) is Text and only.extras is None and not only.citations:
         block["content"] = only.text
-    else:
-        _put_result(block, part, x)
-    if part.outcome != "ok":
-        block["is_error"] = True
-    if part.call_id is None:
-        del block["tool_use_id"]
-    return block
-
-
-def _put_result(block: JSONObject, part: ToolResult, x: JSONObject) -> None:
-    content, form = part.content, x.get("form")
-    only = content[0] if len(content) == 1 else None
-    plain_text = type(only) is Text and not only.extras and not only.citations
-    if type(only) is Text and plain_text and form != "list":
-        block["content"] = only.text
+    elif only is not None and type(only) is Json and only.extras is None:
+        block["content"] = json_text(only.value)
     elif content or form == "list":
         block["content"] = [dump_block(p) for p in content]
     elif form == "empty":
         block["content"] = ""
-    block.update((k, v) for k, v in x.items() if k != "form")
+    if part.outcome != "ok":
+        block["is_error"] = True
+    if x:
+        block.update((k, v) for k, v in x.items() if k != "form")
+    if part.call_id is None:
+        del block["tool_use_id"]
+    return block
 
 
 def _dump_media(part: Media, x: JSONObject) -> JSON:
@@ -358,7 +352,7 @@ def _dump_media(part: Media, x: JSONObject) -> JSON:
     else:
         source = {"type": "url", "url": part.url}
     block: JSONObject = {"type": part.kind, "source": {**source, **x.get("source", {})}}
-    if part.name is not None and (part.kind == "document" or x):
+    if part.name is not None and part.kind == "document":
         block["title"] = part.name
     block.update((k, v) for k, v in x.items() if k not in {"plain", "source"})
     return block
@@ -450,23 +444,39 @@ def is_issuer(origin: Origin, aim: Aim) -> bool:
 
 def take_media(part: Media) -> Media | None:
     """Images of four types and documents; the type of an image is the one its bytes say."""
-    if part.kind == "image":
-        if part.data is None:
-            return part if part.url or part.file_id else None
-        said = image_type(part.data, part.media_type)
-        if said not in IMAGES:
-            return None
-        return part if said == part.media_type else replace(part, media_type=said)
-    if part.kind != "document":
+    if part.kind not in {"image", "document"}:
         return None
     if part.data is None:
-        return part if part.url or part.file_id else None
+        return part if part.file_id or part.url else None
+    if part.kind == "image":
+        said = image_type(part.data, part.media_type)
+        if said not in IMAGES or not part.data:
+            return None
+        return part if said == part.media_type else replace(part, media_type=said)
     if part.media_type == "application/pdf":
-        return part
-    if (part.media_type or "").startswith("text/"):
+        return part if part.data else None
+    if (part.media_type or "").startswith("text/") and is_utf8(part.data):
+        if part.media_type == "text/plain" and part.extra(API).get("plain"):
+            return part
         residual = {**part.extra(API), "plain": True}
-        return replace(part, media_type="text/plain", extras={API: residual})
+        return replace(part, media_type="text/plain", extras={**(part.extras or {}), API: residual})
     return None
+
+
+def carried(part: Media) -> Media:
+    """Media as they are loaded again: by one source, with a name only for a document."""
+    name = part.name if part.kind == "document" else None
+    if part.data is not None:
+        return replace(part, name=name, detail=None, url=None, file_id=None)
+    if part.file_id is not None:
+        return replace(part, name=name, detail=None, url=None, media_type=None)
+    return replace(part, name=name, detail=None, media_type=None)
+
+
+def joins(before: Message, message: Message) -> bool:
+    """Whether a message goes on in the wire message before it, both being a user's."""
+    x, y = before.extra(API), message.extra(API)
+    return x.get("form") != "text" and not (y.keys() - {"cache_control"})
 
 
 _CACHE = frozenset({"cache_control"})
@@ -493,7 +503,7 @@ RULES = Rules(
     },
     hosted=True,
     calls_last=True,
-    objects=True,
+    objects=input_of,
     system="apart",
     user_first=True,
     names_messages=False,
@@ -503,6 +513,8 @@ RULES = Rules(
     issued=is_issuer,
     reasoning=take_reasoning,
     media=take_media,
+    carries=carried,
+    joins=joins,
 )
 
 
@@ -589,22 +601,19 @@ class Anthropic(MessageTransport):
     def written(cls, planned: Sequence[Message], aim: Aim) -> list[JSONObject]:
         """Planned messages for the wire: neighbours of a user are one message there."""
         out: list[JSONObject] = []
-        last: list[JSON] | None = None
+        before: Message | None = None
         dump = cls.dump
         for message in planned:
             made = dump(message)
-            content = made["content"]
-            if (
-                last is not None
-                and made["role"] == "user"
-                and len(made) == 2
-                and type(content) is list
-                and not message.extra(API).get("apart")
-            ):
-                last += content
-                continue
+            if made["role"] != "user":
+                before = None
+            else:
+                if before is not None and joins(before, message):
+                    out[-1]["content"] += made["content"]
+                    before = message
+                    continue
+                before = message
             out.append(made)
-            last = content if made["role"] == "user" and type(content) is list else None
         return out
 
     @classmethod

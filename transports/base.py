@@ -325,7 +325,7 @@ class MessageTransport:
         It says what the target merges, moves, renames and cannot carry; see `losses`.
         """
         aim = cls.aim(**options)
-        return normal(plan(list(messages), aim).messages, aim)
+        return normal(plan(list(messages), aim).messages, aim.rules)
 
     @classmethod
     def losses(cls, messages: Iterable[Message], **options: Any) -> list[Loss]:

@@ -42,6 +42,7 @@ from brute.transports.wire import (
     extras,
     from_base64,
     from_data_url,
+    image_type,
     is_array,
     is_object,
     json_text,
@@ -307,17 +308,13 @@ def _message(
     )
 
 
-def _load_content(
-    content: JSON, present: bool, *, empty: bool = True
-) -> tuple[list[AnyPart], JSONObject]:
+def _load_content(content: JSON, present: bool) -> tuple[list[AnyPart], JSONObject]:
     """The parts of a content, and what they do not say of its form.
 
     A text is the natural form of one text, a list that of anything else; for nothing it is null.
     """
     if isinstance(content, str):
-        if content or empty:
-            return [Text(text=content)], {}
-        return [], {"form": "empty"}
+        return [Text(text=content)], {}
     if is_array(content):
         parts = [load_block(block) for block in content]
         alone = len(parts) == 1 and type(parts[0]) is Text and parts[0].extras is None
@@ -345,7 +342,7 @@ def _load_tool(message: JSONObject, origin: Origin) -> Message:
 
 
 def _load_assistant(message: JSONObject, origin: Origin) -> Message:
-    body, marks = _load_content(message.get("content"), "content" in message, empty=False)
+    body, marks = _load_content(message.get("content"), "content" in message)
     parts = [*_load_reasoning(message, marks), *_cited(body, message, marks)]
     if (audio := message.get("audio")) is not None:
         parts.append(_load_spoken(audio))
@@ -520,18 +517,27 @@ def _verified(made: Message, wire: JSONObject) -> Message:
     return replace(made, extras={**(made.extras or {}), API: {**made.extra(API), "$raw": raw}})
 
 
+RESPONSE_ONLY = frozenset({"refusal", "annotations", "audio", "function_call", "custom"})
+"""Members that say nothing when they are empty."""
+
+
 def _alike(a: JSON, b: JSON) -> bool:
     """Whether two wire values say the same: null is absent, and a call's `index` is a stream's."""
-    if type(a) is not type(b):
-        return False
-    if is_object(a):
+    if is_object(a) and is_object(b):
         keys = a.keys() | b.keys()
         if "function" in a or "custom" in a:
             keys -= {"index"}
-        return all(_alike(a.get(k), b.get(k)) for k in keys)
-    if is_array(a):
+        return all(_alike(_said(a, key), _said(b, key)) for key in keys)
+    if is_array(a) and is_array(b):
         return len(a) == len(b) and all(map(_alike, a, b))
-    return bool(a == b)
+    return type(a) is type(b) and a == b
+
+
+def _said(wire: JSONObject, key: str) -> JSON:
+    value = wire.get(key)
+    if key in RESPONSE_ONLY and (not value or (is_object(value) and not any(value.values()))):
+        return None  # a struct of zeros, as Go writes it
+    return value
 
 
 # -- messages out --------------------------------------------------------------------------------
@@ -580,7 +586,7 @@ def _put_content(out: JSONObject, parts: Sequence[AnyPart], x: JSONObject) -> No
         else:
             out["content"] = [dump_block(part) for part in parts]
     elif form != "absent":
-        out["content"] = {"empty": "", "list": []}.get(str(form))
+        out["content"] = [] if form == "list" else None
 
 
 def _write_result(result: ToolResult, message: Message) -> JSONObject:
@@ -685,7 +691,8 @@ def _write_other(out: JSONObject, part: AnyPart, body: list[AnyPart], calls: lis
             for field in x.get("fields", ()):
                 out[field] = part.text
     elif isinstance(part, Refusal) and x.get("in") != "content":
-        out["refusal"] = part.text
+        said = f"{out['refusal']}\n" if "refusal" in out else ""
+        out["refusal"] = said + part.text
     elif isinstance(part, Media) and "audio" in x:
         out["audio"] = {"id": x["audio"].get("id")}
     elif isinstance(part, Native) and part.kind in {"tool_call", "reasoning_detail", "audio"}:
@@ -785,15 +792,47 @@ def is_issuer(origin: Origin, aim: Aim) -> bool:
 def take_media(part: Media) -> Media | None:
     """Images by data or URL, audio as wav or mp3, files by data with a name, or by id."""
     if part.kind == "image":
-        return part if part.data is not None or part.url is not None else None
+        return _typed(part, image_type(part.data, part.media_type)) if part.data else _by_url(part)
     if part.kind == "audio":
-        known = part.data is not None and audio_format(part.media_type) in {"wav", "mp3"}
-        return part if known else None
-    if part.kind == "document" and (part.data is not None or part.file_id is not None):
-        if part.data is None or part.name is not None:
+        return part if part.data and audio_format(part.media_type) in {"wav", "mp3"} else None
+    if part.kind == "document" and (part.data or part.file_id):
+        if not part.data:
             return part
-        return replace(part, name="document.pdf")
+        named = part if part.name is not None else replace(part, name="document.pdf")
+        return _typed(named, part.media_type or "application/octet-stream")
     return None
+
+
+def _by_url(part: Media) -> Media | None:
+    return part if part.url and part.data is None else None
+
+
+def _typed(part: Media, media_type: str | None) -> Media | None:
+    if media_type is None or media_type == part.media_type:
+        return part if media_type else None
+    return replace(part, media_type=media_type)
+
+
+def carried(part: Media) -> Media:
+    """Media as they are loaded again: an image has no name, a file no detail."""
+    if part.kind == "audio":
+        return replace(
+            part,
+            media_type=f"audio/{audio_format(part.media_type)}",
+            name=None,
+            detail=None,
+            url=None,
+            file_id=None,
+        )
+    if part.kind == "document":
+        return replace(
+            part,
+            detail=None,
+            url=None,
+            media_type=part.media_type if part.data is not None else None,
+        )
+    part = replace(part, name=None, file_id=None)
+    return replace(part, url=None) if part.data is not None else replace(part, media_type=None)
 
 
 _HINTS = frozenset({"cache_control", "prompt_cache_breakpoint"})
@@ -821,6 +860,7 @@ RULES = Rules(
     issued=is_issuer,
     reasoning=take_reasoning,
     media=take_media,
+    carries=carried,
 )
 
 PROFILES: dict[str, JSONObject] = {

@@ -44,14 +44,14 @@ def plan(messages: Sequence[Message], aim: Aim, *, deep: bool = False) -> Plan:
     planner = _Planner(messages, aim, deep)
     planner.run()
     repair = planner.repair
-    if deep and aim.rules.objects:
+    if deep and aim.rules.objects is not None:
         repair.report_arguments()
     return Plan(planner.out, planner.system, repair.losses, repair.hinted)
 
 
 class _Planner:
     def __init__(self, messages: Sequence[Message], aim: Aim, deep: bool) -> None:
-        self.messages, self.rules, self.aim = messages, aim.rules, aim
+        self.messages, self.rules, self.aim, self.deep = messages, aim.rules, aim, deep
         self.repair = Repair(messages, aim, deep=deep)
         self.out: list[Message] = []
         self.system: list[Message] = []
@@ -246,6 +246,8 @@ class _Planner:
             self.append(made)
         elif place == "top" or not (self.out or self.open or self.midway):
             self.system.append(made)
+            if self.deep:
+                self.repair.report("moved", "system", "system text, to its own place")
         elif self.rules.midway(self.aim.model):
             self.midway.append(made)
         else:

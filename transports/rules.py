@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from brute.events.jsontypes import JSONObject
-from brute.events.messages import Media, Message, Origin, Part, Reasoning
+from brute.events.messages import Media, Message, Origin, Part, Reasoning, ToolCall
 from brute.transports.shapes import Grade, Violation
 from brute.transports.wire import is_text
 
@@ -84,6 +84,10 @@ def _any_media(part: Media) -> Media | None:
     return part
 
 
+def _same_media(part: Media) -> Media:
+    return part
+
+
 def _any_issuer(_origin: Origin, _aim: Aim) -> bool:
     return True
 
@@ -111,8 +115,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Whether a result says by a flag that it is an error; otherwise its text says it."""
     hosted: bool = False
     """Whether a provider's own tool calls go back to it as parts."""
-    objects: bool = False
-    """Whether the arguments of a call are a JSON object, not text."""
+    objects: Callable[[ToolCall], JSONObject] | None = None
+    """The arguments of a call where they are a JSON object on the wire; None: they are text."""
     calls_last: bool = False
     """Whether nothing may follow a call in an assistant message but calls and reasoning."""
     system: Literal["inline", "apart"] = "inline"
@@ -139,6 +143,11 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Reasoning as this target may have it, or None."""
     media: Callable[[Media], Media | None] = _any_media
     """Media as this API takes them, or None."""
+    carries: Callable[[Media], Media] = _same_media
+    """Media as they are loaded again: what of their fields the API carries."""
+    joins: Callable[[Message, Message], bool] | None = None
+    """Whether neighbours that are both a user's are one message on the wire; None: they never
+    are."""
     check: tuple[Rule, ...] = ()
     """The rule book, line by line."""
 

@@ -161,6 +161,14 @@ def image_type(data: bytes, said: str | None) -> str | None:
     return "image/jpeg" if said == "image/jpg" else said
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are a text that says something."""
+    try:
+        return bool(data.decode().strip())
+    except UnicodeDecodeError:
+        return False
+
+
 # -- text ----------------------------------------------------------------------------------------
 
 
