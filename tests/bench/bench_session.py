@@ -51,14 +51,14 @@ def raw(path: Path, size: int) -> Callable[[int], object]:
     return append
 
 
-def main(rounds: int = 5) -> list[Line]:
+def lines(rounds: int = 5) -> list[Line]:
     """A line for each number of messages a commit."""
-    lines = []
+    found = []
     for size, commits in COMMITS.items():
         times = []
         for turn in range(rounds):
             with folder() as path:
                 sides = ours(path / f"ours{turn}.db", size), raw(path / f"raw{turn}.db", size)
                 times.append(turns_of(*sides, commits, 10))
-        lines.append(ratio(f"append, session face, FULL, {size} a commit", times, LIMITS[size]))
-    return lines
+        found.append(ratio(f"append, session face, FULL, {size} a commit", times, LIMITS[size]))
+    return found
