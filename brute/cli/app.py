@@ -71,10 +71,10 @@ def _keep_db(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 def _keep_color(context: click.Context, _: click.Parameter, value: bool | None) -> None:
-    if value is None and os.environ.get("NO_COLOR"):  # https://no-color.org
-        value = False
-    if value is not None or context.parent is None:
+    if value is not None:
         context.color = value
+    elif context.parent is None and os.environ.get("NO_COLOR"):  # https://no-color.org
+        context.color = False
 
 
 def _is_group(command: object) -> bool:

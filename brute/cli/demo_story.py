@@ -8,21 +8,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import count as counting
 from itertools import zip_longest
 from shlex import quote
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
 from brute.agent import Agent
 from brute.cli.demo_outline import outline
 from brute.cli.log import line
-from brute.cli.screen import MUTED, clip, count, pad, screen_width, size
+from brute.cli.screen import clip, count, muted, pad, screen_width, size
 from brute.effects import Run, run
 from brute.events.errors import BruteError
 from brute.events.events import PromptAppended
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from brute.view import View
 
 Say = Callable[[str], None]
+Create = Callable[..., Awaitable[object]]
 
 WIDTH: Final = 100
 
@@ -150,7 +151,7 @@ class Story:
     def head(self) -> None:
         """Say what this is."""
         where = f"  a scripted provider at {self.server.url}; no key, no network"
-        self.say(click.style("brute demo", bold=True) + click.style(where, fg=MUTED))
+        self.say(click.style("brute demo", bold=True) + muted(where))
 
     def _title(self, text: str, explained: str) -> None:
         number = click.style(f"{next(self._numbers)}", fg="cyan", bold=True)
@@ -182,7 +183,7 @@ class Story:
         self._title(
             f"An agent works, through openai {version('openai')}",
             "Each line is an event, durable before the next thing happens. The model wants two "
-            "tools at once: each runs in a lane of its own, and the one asked for first answers last.",
+            "tools at once: each runs in a lane of its own, and the first one asked answers last.",
         )
         with open_log(self.db) as log:
             session = log.start(agent="trips", id=self.id)
@@ -198,7 +199,8 @@ class Story:
 
             @run(OpenAI)
             async def gpt(request: dict[str, Any]) -> object:
-                return await client.chat.completions.create(**request)
+                create = cast("Create", client.chat.completions.create)
+                return await create(**request)
 
             await Agent(gpt, TOOLS, system=SYSTEM, model="gpt-5")(session, prompt)
 
@@ -272,7 +274,7 @@ class Story:
         for number, pair in enumerate(zip_longest(*both, fillvalue=("", ""))):
             cells = [clip(f"{pad(role, 9)} {said}".rstrip(), column) for role, said in pair]
             text = f"   {pad(cells[0], column)} {cells[1]}".rstrip()
-            self.say(click.style(text, fg=MUTED) if number == 0 else text)
+            self.say(muted(text) if number == 0 else text)
 
     def is_killed(self) -> None:
         """The process is killed while a tool runs, and the next request is good all the same."""

@@ -10,7 +10,7 @@ import click
 from brute.cli.address import parse, position_of
 from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.opening import log_to_read
-from brute.cli.screen import MUTED, clip, pad, screen_width, visible, width_of
+from brute.cli.screen import clip, muted, pad, screen_width, visible, width_of
 from brute.events import blobs, codec
 from brute.events.errors import UsageError
 from brute.events.events import tag_of
@@ -132,7 +132,7 @@ def line(row: Row, width: int | None, lane: int) -> str:
     text = visible(row.text)
     if width is not None:
         text = clip(text, max(20, width - len(head) - lane - _KIND - 3))
-    out = click.style(head, fg=MUTED) + click.style(pad(visible(row.lane), lane), fg=MUTED)
+    out = muted(head + pad(visible(row.lane), lane))
     out += "  " + (click.style(kind, fg=color) if color else kind) + " " + text
     return out.rstrip()
 

@@ -18,7 +18,11 @@ import click
 from brute.events.jsontext import dumps
 from brute.events.jsontypes import JSON
 
-MUTED: Final = "bright_black"
+
+def muted(text: str) -> str:
+    """A text that stands back. Not grey: many terminals show that as their background."""
+    return click.style(text, dim=True)
+
 
 _JOINERS: Final = "\u200c\u200d"
 """They hold emoji and scripts together, and do no harm."""
@@ -104,8 +108,8 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> list[str]
             cell = pad(cells[n], -sizes[n] if columns[n].right else sizes[n])
             if n == filled[-1]:
                 cell = cell.rstrip()
-            style = MUTED if title else columns[n].style
-            out.append(click.style(cell, fg=style) if style else cell)
+            style = columns[n].style
+            out.append(muted(cell) if title else click.style(cell, fg=style) if style else cell)
         return "  ".join(out)
 
     titles = line([column.title for column in columns], title=True)

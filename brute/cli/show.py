@@ -15,7 +15,7 @@ from brute.cli.address import parse, position_of
 from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.log import STYLES, stored
 from brute.cli.opening import log_to_read
-from brute.cli.screen import MUTED, pad, size, visible, write_json
+from brute.cli.screen import muted, pad, size, visible, write_json
 from brute.events.errors import UsageError
 from brute.events.events import RequestSent
 from brute.events.jsontext import dumps, loads
@@ -113,10 +113,10 @@ def message_lines(messages: Sequence[Message], positions: Sequence[int]) -> Iter
     for position, message in zip(positions, messages, strict=True):
         names.update((call.id, call.name) for call in message.tool_calls)
         role = pad(message.role, 10)
-        head = click.style(f"{position:>6} ", fg=MUTED) + click.style(role, fg=_color(message.role))
+        head = muted(f"{position:>6} ") + click.style(role, fg=_color(message.role))
         margin = " " * 17
         parts = [_named(part, names) for part in message.parts]
-        lines = [line for part in parts for line in part_lines(part)] or [_aside("(empty)")]
+        lines = [line for part in parts for line in part_lines(part)] or [muted("(empty)")]
         for number, line in enumerate(lines):
             yield f"{margin if number else head}{line}".rstrip()
 
@@ -131,10 +131,6 @@ def _color(role: str) -> str | None:
     return STYLES.get(role)
 
 
-def _aside(text: str) -> str:
-    return click.style(text, fg=MUTED)
-
-
 def part_lines(part: object) -> Iterator[str]:
     """One part for people."""
     yield from _PARTS.get(type(part), _other)(part)
@@ -147,14 +143,14 @@ def _text(part: Text) -> Iterator[str]:
 def _reasoning(part: Reasoning) -> Iterator[str]:
     if part.kind == "encrypted" or not part.text:
         kept = part.data or part.signature or ""
-        yield _aside(f"[{part.kind}, {size(len(kept))} that only its issuer can read]")
+        yield muted(f"[{part.kind}, {size(len(kept))} that only its issuer can read]")
         return
     for line in visible(part.text).split("\n"):
-        yield _aside(f"~ {line}")
+        yield muted(f"~ {line}")
 
 
 def _call(part: ToolCall) -> Iterator[str]:
-    name = f"  {_aside(visible(part.id))}" if part.id else ""
+    name = f"  {muted(visible(part.id))}" if part.id else ""
     first, *more = visible(part.raw).split("\n")
     yield click.style(f"-> {visible(part.name)}", fg="yellow") + f" {first}{name}"
     yield from (f"   {line}" for line in more)
@@ -164,7 +160,7 @@ def _call(part: ToolCall) -> Iterator[str]:
 
 def _result(part: ToolResult) -> Iterator[str]:
     outcome = "" if part.outcome == "ok" else click.style(f" {part.outcome}", fg="red")
-    answers = f"  {_aside(visible(part.call_id))}" if part.call_id else ""
+    answers = f"  {muted(visible(part.call_id))}" if part.call_id else ""
     yield click.style(f"<- {visible(part.name or 'result')}", fg="yellow") + f"{outcome}{answers}"
     for inner in part.content:
         for line in part_lines(inner):
@@ -179,7 +175,7 @@ def _media(part: Media) -> Iterator[str]:
     said = [part.kind, part.media_type, part.name, part.url, part.file_id]
     if part.data is not None:
         said.append(size(len(part.data)))
-    yield _aside(f"[{', '.join(visible(word) for word in said if word)}]")
+    yield muted(f"[{', '.join(visible(word) for word in said if word)}]")
 
 
 def _refusal(part: Refusal) -> Iterator[str]:
@@ -196,15 +192,15 @@ def _hosted(part: Hosted) -> Iterator[str]:
 
 
 def _native(part: Native) -> Iterator[str]:
-    yield _aside(f"[{visible(part.kind)} of {part.api}]") + f" {visible(dumps(part.block))}"
+    yield muted(f"[{visible(part.kind)} of {part.api}]") + f" {visible(dumps(part.block))}"
 
 
 def _foreign(part: Foreign) -> Iterator[str]:
-    yield _aside("[a part of a newer version]") + f" {visible(part.raw.decode(errors='replace'))}"
+    yield muted("[a part of a newer version]") + f" {visible(part.raw.decode(errors='replace'))}"
 
 
 def _other(part: object) -> Iterator[str]:
-    yield _aside(f"[{type(part).__name__}]")
+    yield muted(f"[{type(part).__name__}]")
 
 
 _PARTS: Final[dict[type[object], Callable[..., Iterator[str]]]] = {
