@@ -8,7 +8,6 @@ places between the messages.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
@@ -36,6 +35,8 @@ from brute.events.messages import (
     ToolResult,
     Usage,
 )
+from brute.transports.anthropic_models import claude, takes_midway, takes_prefill
+from brute.transports.anthropic_rules import RULE_BOOK
 from brute.transports.anthropic_stream import MessagesReader
 from brute.transports.base import MessageTransport, normal_finish, sealed
 from brute.transports.plan import Plan
@@ -384,38 +385,6 @@ DUMPERS: dict[type, Callable[[Any, JSONObject], JSON]] = {
 
 # -- the target ----------------------------------------------------------------------------------
 
-_CLAUDE = re.compile(
-    r"claude-(?:(\d+)-)?(?:(\d+)-)?([a-z]+)(?:-(\d{1,2})(?!\d))?(?:-(\d{1,2})(?!\d))?"
-)
-
-
-def claude(model: str | None) -> tuple[str, tuple[int, int]] | None:
-    """Family and version in a model's name, in whatever way a platform dresses it.
-
-    >>> claude("us.anthropic.claude-opus-4-6-v1:0")
-    ('opus', (4, 6))
-    >>> claude("claude-3-5-sonnet-20241022")
-    ('sonnet', (3, 5))
-    """
-    found = _CLAUDE.search(model or "")
-    if found is None:
-        return None
-    numbers = [int(n) for n in (found[1], found[2], found[4], found[5]) if n is not None]
-    major, minor = (*numbers, 0, 0)[:2]
-    return found[3], (major, minor)
-
-
-def takes_prefill(model: str | None) -> bool:
-    """Whether the model continues an assistant message: those before 4.6 do."""
-    known = claude(model)
-    return known is None or known[1] < (4, 6)
-
-
-def takes_midway(model: str | None) -> bool:
-    """Whether the model takes system text between messages: Opus 4.8 and whatever came later."""
-    known = claude(model)
-    return known is not None and known[1] >= (4, 8)
-
 
 def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | None:
     """Thinking goes back to the model that signed it, byte for byte, and to no other."""
@@ -515,6 +484,7 @@ RULES = Rules(
     media=take_media,
     carries=carried,
     joins=joins,
+    check=RULE_BOOK,
 )
 
 

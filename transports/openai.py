@@ -34,6 +34,7 @@ from brute.events.messages import (
     Usage,
 )
 from brute.transports.base import MessageTransport, normal_finish, sealed
+from brute.transports.openai_rules import RULE_BOOK
 from brute.transports.openai_stream import ChatReader
 from brute.transports.plan import Plan
 from brute.transports.rules import NAME, Aim, Pattern, Rules
@@ -795,12 +796,10 @@ def take_media(part: Media) -> Media | None:
         return _typed(part, image_type(part.data, part.media_type)) if part.data else _by_url(part)
     if part.kind == "audio":
         return part if part.data and audio_format(part.media_type) in {"wav", "mp3"} else None
-    if part.kind == "document" and (part.data or part.file_id):
-        if not part.data:
-            return part
+    if part.kind == "document" and part.data:
         named = part if part.name is not None else replace(part, name="document.pdf")
         return _typed(named, part.media_type or "application/octet-stream")
-    return None
+    return part if part.kind == "document" and part.file_id and part.data is None else None
 
 
 def _by_url(part: Media) -> Media | None:
@@ -861,6 +860,7 @@ RULES = Rules(
     reasoning=take_reasoning,
     media=take_media,
     carries=carried,
+    check=RULE_BOOK,
 )
 
 PROFILES: dict[str, JSONObject] = {
