@@ -80,6 +80,8 @@ def test_nothing_acknowledged_is_lost_to_a_kill_and_the_session_goes_on(
             assert [e.position for e in session.entries] == list(range(session.position + 1))
             unknown += len(session.calls.unknown("nobody"))
             torn_streams += len(session.requests.open)
+            if not session.messages:  # killed before the first word
+                session.user("Hello?")
             assert OpenAI.check(OpenAI.request(session)) == []
             assert Anthropic.check(Anthropic.request(session, max_tokens=10)) == []
             if kill % 10 == 9:
