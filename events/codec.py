@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -121,7 +121,7 @@ def _require_leaf(value: object, field: _Field, pointer: str) -> None:
     if field.json and is_tuple(value) and field.default == ():
         for index, item in enumerate(value):
             require_json(item, f"{pointer}/{index}")
-    elif field.json:
+    elif not isinstance(value, bytes):
         require_json(value, pointer)
     try:
         back = msgspec.convert(value, field.hint)
@@ -188,125 +188,6 @@ def decode_loosely(tag: str, state: bytes, where: str = "the log") -> tuple[Reco
     if walk.escaped:
         record = _unescaped(record)
     return record, state if walk.kept else None
-
-
-class _NotUnderstoodError(Exception):
-    """A struct says something this version has no word for."""
-
-
-class _Walk:
-    """Reads one record loosely, and remembers whether anything had to be kept as it was."""
-
-    def __init__(self, *, escaped: bool) -> None:
-        self.escaped = escaped
-        self.kept = False
-
-    def record(self, tag: str, fields: dict[str, bytes]) -> Record:
-        """The record with these fields; of the envelope none needs to be there."""
-        event = self._event(tag, fields.pop("event"))
-        envelope: dict[str, Any] = {"at": 0}
-        envelope |= self._fields(fields, Record, _ENVELOPE)
-        return Record(event=cast("Any", event), **envelope)
-
-    def _event(self, tag: str, raw: bytes) -> object:
-        try:
-            return self._struct(raw, _plan(Record)["event"].choice)
-        except _NotUnderstoodError:
-            if not tag:
-                tag = str(loads(members(raw).get("type", b'""')))
-            return UnknownEvent(tag=tag, raw=self._keep(raw))
-
-    def _struct(self, raw: bytes, choice: _Choice) -> object:
-        """Read one struct, keeping what is not understood.
-
-        Raises `_NotUnderstoodError` where that would leave a claim the writer did not make.
-        """
-        fields = members(raw)
-        cls = choice.structs[0]
-        if choice.tag_field is not None:
-            tag = loads(fields.pop(choice.tag_field, b"null"))
-            if not isinstance(tag, str) or tag not in choice.by_tag:
-                raise _NotUnderstoodError(tag)
-            cls = choice.by_tag[tag]
-        read = self._fields(fields, cls)
-        if not read.keys() >= _required(cls):
-            raise _NotUnderstoodError(cls.__name__)
-        return cls(**read)
-
-    def _fields(
-        self, fields: dict[str, bytes], cls: type[Struct], stand_ins: Mapping[str, object] = {}
-    ) -> dict[str, Any]:
-        plan = _plan(cls)
-        read: dict[str, Any] = {}
-        rest: dict[str, Raw] = {}
-        for wire, raw in self._lifted(fields, plan, rest).items():
-            field = plan.get(wire)
-            if field is None:
-                rest[wire] = Raw(self._keep(raw))
-                continue
-            try:
-                read[field.name] = self._value(raw, field)
-            except _NotUnderstoodError:
-                word = stand_ins.get(wire, field.stand_in(raw))
-                if word is _NOTHING:
-                    raise
-                rest[wire] = Raw(self._keep(raw))
-                read[field.name] = word
-        if rest:
-            read["rest"] = rest
-        return read
-
-    def _lifted(
-        self, fields: dict[str, bytes], plan: dict[str, _Field], rest: dict[str, Raw]
-    ) -> dict[str, bytes]:
-        """The fields, with those of the slot where no word of a later writer stands instead."""
-        slot = fields.pop("~", b"null")
-        if slot == b"null":
-            return fields
-        for wire, raw in (members(slot) if slot[:1] == b"{" else {"~": slot}).items():
-            said, field = fields.get(wire), plan.get(wire)
-            if said is None if field is None else field.says_nothing(said):
-                fields[wire] = raw
-            else:
-                rest[wire] = Raw(self._keep(raw))
-        return fields
-
-    def _value(self, raw: bytes, field: _Field) -> object:
-        try:
-            return field.read(raw)  # most of what is around the unknown is known
-        except (msgspec.ValidationError, RecursionError) as error:
-            try:
-                return self._walked(raw, field)
-            except msgspec.ValidationError:
-                raise _NotUnderstoodError(str(error)) from error
-
-    def _walked(self, raw: bytes, field: _Field) -> object:
-        if field.how == "one":
-            return self._struct(raw, field.choice)
-        if field.how == "many":
-            return tuple([self._item(item, field.choice) for item in items(raw)])
-        return msgspec.convert(loads(raw), field.hint)
-
-    def _item(self, raw: bytes, choice: _Choice) -> object:
-        try:
-            return choice.read(raw)
-        except (msgspec.ValidationError, RecursionError):
-            pass
-        try:
-            return self._struct(raw, choice)
-        except (_NotUnderstoodError, msgspec.ValidationError):
-            if choice.verbatim is not Foreign:
-                raise
-            return Foreign(self._keep(raw))
-
-    def _keep(self, raw: bytes) -> bytes:
-        """`raw`, to be kept. In memory verbatim JSON is always in its escaped form."""
-        self.kept = True
-        return raw if self.escaped else _ANY_ESCAPE.sub(_escape_mark, raw)
-
-
-_ENVELOPE: dict[str, object] = {"at": 0, "lane": "/", "critical": True}
-"""What stands for values of the envelope that make no sense here."""
 
 
 # -- how the fields of a struct are read ---------------------------------------------------------
@@ -376,6 +257,14 @@ def _required(cls: type[Struct]) -> frozenset[str]:
     return frozenset(field.name for field in _plan(cls).values() if field.required)
 
 
+StandIn: TypeAlias = Callable[[_Field, bytes], object]
+
+
+def _in_envelope(field: _Field, _raw: bytes) -> object:
+    """What stands for a value of the envelope: it always is one, and never holds a reader up."""
+    return {"at": 0, "critical": True, "large": True}.get(field.name, field.default)
+
+
 @cache
 def _plan(cls: type[Struct]) -> dict[str, _Field]:
     """The fields of `cls` by the names they have in JSON; the slot is not one of them."""
@@ -424,6 +313,125 @@ def _choice(structs: list[type[Struct]]) -> _Choice:
         verbatim = UnknownEvent
     read = msgspec.json.Decoder(Union[tuple(structs)]).decode  # noqa: UP007 - built at run time
     return _Choice(tuple(structs), config.tag_field, by_tag, verbatim, read)
+
+
+# -- the walk -----------------------------------------------------------------------------------
+
+
+class _NotUnderstoodError(Exception):
+    """A struct says something this version has no word for."""
+
+
+class _Walk:
+    """Reads one record loosely, and remembers whether anything had to be kept as it was."""
+
+    def __init__(self, *, escaped: bool) -> None:
+        self.escaped = escaped
+        self.kept = False
+
+    def record(self, tag: str, fields: dict[str, bytes]) -> Record:
+        """The record with these fields; of the envelope none needs to be there."""
+        event = self._event(tag, fields.pop("event"))
+        envelope: dict[str, Any] = {"at": 0}
+        envelope |= self._fields(fields, Record, _in_envelope)
+        return Record(event=cast("Any", event), **envelope)
+
+    def _event(self, tag: str, raw: bytes) -> object:
+        try:
+            return self._struct(raw, _plan(Record)["event"].choice)
+        except _NotUnderstoodError:
+            if not tag:
+                tag = str(loads(members(raw).get("type", b'""')))
+            return UnknownEvent(tag=tag, raw=self._keep(raw))
+
+    def _struct(self, raw: bytes, choice: _Choice) -> object:
+        """Read one struct, keeping what is not understood.
+
+        Raises `_NotUnderstoodError` where that would leave a claim the writer did not make.
+        """
+        fields = members(raw)
+        cls = choice.structs[0]
+        if choice.tag_field is not None:
+            tag = loads(fields.pop(choice.tag_field, b"null"))
+            if not isinstance(tag, str) or tag not in choice.by_tag:
+                raise _NotUnderstoodError(tag)
+            cls = choice.by_tag[tag]
+        read = self._fields(fields, cls)
+        if not read.keys() >= _required(cls):
+            raise _NotUnderstoodError(cls.__name__)
+        return cls(**read)
+
+    def _fields(
+        self, fields: dict[str, bytes], cls: type[Struct], stand_in: StandIn = _Field.stand_in
+    ) -> dict[str, Any]:
+        plan = _plan(cls)
+        read: dict[str, Any] = {}
+        rest: dict[str, Raw] = {}
+        for wire, raw in self._lifted(fields, plan, rest).items():
+            field = plan.get(wire)
+            if field is None:
+                rest[wire] = Raw(self._keep(raw))
+                continue
+            try:
+                read[field.name] = self._value(raw, field)
+            except _NotUnderstoodError:
+                if (word := stand_in(field, raw)) is _NOTHING:
+                    raise
+                rest[wire] = Raw(self._keep(raw))
+                read[field.name] = word
+        if rest:
+            read["rest"] = rest
+        return read
+
+    def _lifted(
+        self, fields: dict[str, bytes], plan: dict[str, _Field], rest: dict[str, Raw]
+    ) -> dict[str, bytes]:
+        """The fields, with those of the slot where no word of a later writer stands instead."""
+        slot = fields.pop("~", b"null")
+        if slot == b"null":
+            return fields
+        for wire, raw in (members(slot) if slot[:1] == b"{" else {"~": slot}).items():
+            said, field = fields.get(wire), plan.get(wire)
+            if said is None if field is None else field.says_nothing(said):
+                fields[wire] = raw
+            else:
+                rest[wire] = Raw(self._keep(raw))
+        return fields
+
+    def _value(self, raw: bytes, field: _Field) -> object:
+        try:
+            return field.read(raw)  # most of what is around the unknown is known
+        except RecursionError:
+            deep = True
+        except msgspec.ValidationError:
+            deep = False
+        try:
+            if field.how == "one":
+                return self._struct(raw, field.choice)
+            if field.how == "many":
+                return tuple([self._item(item, field.choice) for item in items(raw)])
+            if deep:
+                return msgspec.convert(loads(raw), field.hint)
+        except msgspec.ValidationError:
+            pass
+        raise _NotUnderstoodError(field.name)
+
+    def _item(self, raw: bytes, choice: _Choice) -> object:
+        try:
+            return choice.read(raw)
+        except (msgspec.ValidationError, RecursionError):
+            pass
+        try:
+            return self._struct(raw, choice)
+        except (_NotUnderstoodError, msgspec.ValidationError):
+            if choice.verbatim is not Foreign:
+                raise
+            return Foreign(self._keep(raw))
+
+    def _keep(self, raw: bytes) -> bytes:
+        """`raw`, to be kept. In memory verbatim JSON is always in its escaped form."""
+        self.kept = True
+        return raw if self.escaped else _ANY_ESCAPE.sub(_escape_mark, raw)
 
 
 # -- texts that UTF-8 has no bytes for -----------------------------------------------------------
