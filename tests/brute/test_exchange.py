@@ -40,7 +40,8 @@ def stored(log: brute.Log, session: str, entries: Sequence[Entry]) -> None:
     ]
     first = entries[0].event if entries else None
     assume(not (isinstance(first, SessionOpened) and first.link is not None))
-    assume(rows and not any(blobs.references(state) for _, _, state in rows))
+    assume(rows and not any(entry.record.large for entry in entries))
+    assume(not any(blobs.references(state) for _, _, state in rows))
     log.events.import_states(session, rows, expect=-1)
 
 
