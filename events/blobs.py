@@ -38,10 +38,16 @@ def references(state: bytes) -> list[str]:
 
 
 def take_out(record: Record) -> tuple[Record, dict[str, bytes]]:
-    """The record with references in place of large data, and the data by its hash."""
+    """The record with references in place of large data, and the data by its hash.
+
+    A record that somebody put references into is left as it is, so that it comes back as it was.
+    """
     taken: dict[str, bytes] = {}
+    theirs: list[str] = []
 
     def change(media: Media) -> Media:
+        if media.blob is not None:
+            theirs.append(media.blob)
         if media.data is None or len(media.data) <= LIMIT:
             return media
         name = hash_of(media.data)
@@ -49,7 +55,9 @@ def take_out(record: Record) -> tuple[Record, dict[str, bytes]]:
         return msgspec.structs.replace(media, data=None, blob=name)
 
     smaller = _each_media(record, change)
-    return (msgspec.structs.replace(smaller, large=True) if taken else record), taken
+    if theirs or not taken:
+        return record, {}
+    return msgspec.structs.replace(smaller, large=True), taken
 
 
 def put_back(record: Record, bytes_of: Callable[[str], bytes]) -> Record:

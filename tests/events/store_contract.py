@@ -556,7 +556,8 @@ class StoreContract:
 
     def test_a_reference_that_somebody_made_up_stays_as_it_is(self, log: EventLog) -> None:
         made_up = Media(kind="image", blob="sha256:" + "0" * 64)
-        event = PromptAppended(message=Message.user(made_up, "x" * 2 * LIMIT))
+        large = Media(kind="image", data=b"x" * 2 * LIMIT)
+        event = PromptAppended(message=Message.user(made_up, large))
 
         log.append("s", [event], expect=-1)
 
