@@ -95,9 +95,10 @@ def _says_something(body: JSONObject) -> Iterator[Find]:
 
 def _ends_open(body: JSONObject) -> Iterator[Find]:
     said = turns(body)
-    if said and said[-1].role == "assistant" and not takes_prefill(_model(body)):
-        if not _is_paused(said[-1]):
-            yield said[-1].at, f"an assistant message at the end, which {_model(body)} refuses"
+    if not said or said[-1].role != "assistant" or takes_prefill(_model(body)):
+        return
+    if not _is_paused(said[-1]):
+        yield said[-1].at, f"an assistant message at the end, which {_model(body)} refuses"
 
 
 def _is_paused(turn: Turn) -> bool:
@@ -173,11 +174,9 @@ def _calls_come_last(body: JSONObject) -> Iterator[Find]:
 
 
 def _few_marks(body: JSONObject) -> Iterator[Find]:
-    marks = 0
-    for at, _ in _marked(body):
-        marks += 1
-        if marks > MARKS:
-            yield at, f"cache mark number {marks}"
+    for number, (at, _) in enumerate(_marked(body), 1):
+        if number > MARKS:
+            yield at, f"cache mark number {number}"
 
 
 def _marked(body: JSONObject) -> Iterator[Block]:

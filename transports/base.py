@@ -84,7 +84,11 @@ class _WrapEach:
         self, instance: MessageTransport | None, owner: type[MessageTransport]
     ) -> Callable[..., Iterator[Message]]:
         if instance is None:
-            return lambda result: owner(result).each()
+
+            def wrap_each(result: object) -> Iterator[Message]:
+                return owner(result).each()
+
+            return wrap_each
         return instance.each
 
 
@@ -320,9 +324,10 @@ class MessageTransport:
 
     @classmethod
     def normal(cls, messages: Iterable[Message], **options: Any) -> list[Message]:
-        """The messages as the target carries them: `load_all(dump_all(m)) == normal(m)`.
+        """The messages as the target carries them.
 
-        It says what the target merges, moves, renames and cannot carry; see `losses`.
+        `load_all(dump_all(m)) == normal(m)`. It says what the target merges, moves, renames and
+        cannot carry; see `losses`.
         """
         aim = cls.aim(**options)
         return normal(plan(list(messages), aim).messages, aim.rules)
@@ -350,7 +355,7 @@ class MessageTransport:
     def render(cls, view: View, **options: Any) -> Request:
         """The request for a view, recorded by nobody: what `request` does for all but a turn."""
         settings = settled(view.settings, options)
-        aims = {k: v for k, v in options.items() if k in AIMS}
+        aims: dict[str, Any] = {k: v for k, v in options.items() if k in AIMS}
         if settings.model is not None:
             aims = {"model": settings.model.id, "provider": settings.model.provider, **aims}
         aim = cls.aim(**aims)
@@ -506,7 +511,8 @@ def settled(settings: Settings, options: Mapping[str, Any]) -> Settings:
         changes["model"] = ModelRef(id=model) if isinstance(model, str) else model
     if "tools" in given:
         changes["tools"] = tuple(given.pop("tools"))
-    parameters = {**(settings.parameters or {}), **(given.pop("parameters", None) or {}), **given}
+    said: JSONObject = given.pop("parameters", None) or {}
+    parameters: JSONObject = {**(settings.parameters or {}), **said, **given}
     if parameters:
         changes["parameters"] = parameters
     return replace(settings, **changes) if changes else settings

@@ -8,6 +8,7 @@ no name, an outcome is a flag or nothing, JSON is text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -75,16 +76,15 @@ def _placed(made: Message, before: Message | None, message: Message, rules: Rule
     marks: JSONObject = {}
     if rules.system == "apart" and made.role == "system":
         marks = {"place": "inline"}
-    if rules.joins is not None and before is not None and _both_of_users(before, message):
-        if not rules.joins(before, message):
-            marks = {"apart": True}
+    both = before is not None and before.role in USERS and message.role in USERS
+    if both and rules.joins is not None and not rules.joins(cast(Message, before), message):
+        marks = {"apart": True}
     if not marks:
         return made
     return replace(made, extras={rules.api: {**marks, **made.extra(rules.api)}})
 
 
-def _both_of_users(one: Message, other: Message) -> bool:
-    return one.role in {"user", "tool"} and other.role in {"user", "tool"}
+USERS = frozenset({"user", "tool"})
 
 
 def _extras(held: Message | AnyPart, rules: Rules) -> Extras | None:

@@ -85,14 +85,14 @@ def _pairing(body: JSONObject) -> Iterator[tuple[bool, str, str]]:
             if open_calls.pop(answered, None) is None:
                 yield False, at, f"a result for {answered!r}, which is no open call just before it"
             continue
-        for call, place in open_calls.items():
-            yield True, place, f"the call {call!r} has no result right behind its message"
+        for word, place in open_calls.items():
+            yield True, place, f"the call {word!r} has no result right behind its message"
         open_calls = {}
         if message.get("role") == "assistant":
             for index, call in numbered(message.get("tool_calls")):
                 open_calls[str(call.get("id"))] = f"{at}/tool_calls/{index}"
-    for call, place in open_calls.items():
-        yield True, place, f"the call {call!r} has no result at all"
+    for word, place in open_calls.items():
+        yield True, place, f"the call {word!r} has no result at all"
 
 
 def _unanswered(body: JSONObject) -> Iterator[Find]:

@@ -17,13 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from brute.events.messages import AnyPart, Hosted, Message, Origin, Text, ToolCall, ToolResult
-from brute.transports.repair import Calls, Repair, no_result, text_of_result, trimmed
+from brute.transports.ids import Calls
+from brute.transports.repair import Repair, trimmed
 from brute.transports.rules import Aim
 from brute.transports.shapes import Loss
+from brute.transports.words import BEGINNING, CONTINUE, MIDWAY, no_result, text_of_result
 
-BEGINNING = "[The conversation begins here.]"
-CONTINUE = "Continue."
-MIDWAY = "<system>\n{text}\n</system>"
 OPENERS = frozenset({"{", "[", "<", "```", "```json"})
 """An assistant message that is only this was put there to be continued, and says nothing."""
 
@@ -46,7 +45,7 @@ def plan(messages: Sequence[Message], aim: Aim, *, deep: bool = False) -> Plan:
     repair = planner.repair
     if deep and aim.rules.objects is not None:
         repair.report_arguments()
-    return Plan(planner.out, planner.system, repair.losses, repair.hinted)
+    return Plan(planner.out, planner.system, repair.losses, repair.clean.hinted)
 
 
 class _Planner:
@@ -75,7 +74,7 @@ class _Planner:
             "developer": self.system_text,
         }
         repair, api, out = self.repair, self.rules.api, self.out
-        is_plain_text = repair.is_plain_text
+        is_plain = repair.clean.is_plain
         known = self.aim.model or self.aim.provider or self.aim.platform
         for index, message in merged(self.messages):
             role, parts, extras = message.role, message.parts, message.extras
@@ -89,7 +88,7 @@ class _Planner:
                     and result.call_id == wire_id == call.id
                     and result.outcome == "ok"
                     and result.extras is None
-                    and is_plain_text(result.content)
+                    and is_plain(result.content)
                     and message.name is None
                 ):
                     out.append(message)
@@ -145,7 +144,7 @@ class _Planner:
             if (
                 type(result) is ToolResult
                 and result.call_id == wire_id == call.id
-                and self.repair.is_clean_result(message, result, own)
+                and self.repair.clean.result(message, result, own)
             ):
                 self.out.append(message)
                 del self.open[0]
@@ -169,8 +168,7 @@ class _Planner:
             parts = text_of_result(result)
             self.user(Message(role="user", parts=parts, origin=message.origin), own)
             return
-        call, wire_id = self.open[index]
-        made, media = self.repair.result(message, result, call, wire_id, own)
+        made, media = self.repair.result(message, result, self.open[index], own)
         self.behind += media
         if self.answers is None and (index == 0 or own):
             self.out.append(made)
@@ -201,12 +199,13 @@ class _Planner:
     def settle(self) -> None:
         """Close the open calls: results in call order, then what had to wait for them."""
         answers = self.answers or {}
-        for index, (call, wire_id) in enumerate(self.open):
+        for index, opened in enumerate(self.open):
             answer = answers.get(index)
             if answer is None:
+                call = opened[0]
                 self.repair.report("added", "U4", f"a result for the open call of {call.name!r}")
                 blank = Message(role="tool")
-                answer, _ = self.repair.result(blank, no_result(call), call, wire_id, False)
+                answer, _ = self.repair.result(blank, no_result(call), opened, False)
             self.out.append(answer)
         if self.behind:
             self.out.append(Message(role="user", parts=tuple(self.behind)))
@@ -216,7 +215,7 @@ class _Planner:
     # -- users and system text -------------------------------------------------------------------
 
     def user(self, message: Message, own: bool) -> None:
-        if not self.repair.is_clean_user(message, own):
+        if not self.repair.clean.user(message, own):
             others = tuple(part for part in message.parts if type(part) is not ToolResult)
             for part in message.parts:
                 if type(part) is ToolResult:

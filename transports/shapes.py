@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from brute.transports.base import MessageTransport
 
 Grade = Literal["hard", "conservative"]
-"""Hard: the provider refuses it, whoever wrote the message. Conservative: it shapes what is ours."""
+"""Hard: refused, whoever wrote the message. Conservative: it shapes what is ours."""
 
 
 # -- out -----------------------------------------------------------------------------------------

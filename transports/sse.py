@@ -16,12 +16,12 @@ class Frame(NamedTuple):
 
 
 class Frames:
-    """Eats bytes, gives the frames that are whole, keeps the rest.
+    r"""Eats bytes, gives the frames that are whole, keeps the rest.
 
     >>> frames = Frames()
     >>> frames.feed(b'data: {"a"')
     []
-    >>> frames.feed(b': 1}\\n\\n')
+    >>> frames.feed(b': 1}\n\n')
     [Frame(event=None, data='{"a": 1}')]
     """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from brute.events.jsontypes import JSON, JSONObject
 from brute.transports.shapes import Delta, ProviderError, Received, Reply, UnreadableReply
 from brute.transports.sse import Frame, Frames
-from brute.transports.wire import is_object, plain, read_json
+from brute.transports.wire import is_array, is_object, plain, read_json
 
 if TYPE_CHECKING:
     from brute.transports.base import MessageTransport
@@ -98,7 +98,7 @@ class StreamReader:
             chunk = chunk.encode("utf-8", "surrogatepass")
         if isinstance(chunk, (bytes, bytearray)):
             yield from self._from_bytes(bytes(chunk))
-        elif isinstance(chunk, (list, tuple)):
+        elif is_array(chunk):
             for item in chunk:
                 yield from self._events(plain(item))
         elif is_object(chunk):

@@ -29,14 +29,17 @@ REPLACEMENT = "\ufffd"
 # -- what came in --------------------------------------------------------------------------------
 
 
+PLAIN = (dict, list, str, bytes, bytearray, int, float)
+
+
 def plain(value: object) -> JSON:
     """A library's object as plain JSON data; what is plain already is given back as it is.
 
     pydantic objects are asked for what the wire said (unset fields stay away, no warnings about
     blocks that are newer than the SDK); the SDK itself is never imported.
     """
-    if value is None or isinstance(value, (dict, list, str, bytes, bytearray, int, float)):
-        return value
+    if value is None or isinstance(value, PLAIN):
+        return cast(JSON, value)
     to_dict = getattr(value, "to_dict", None)
     if callable(to_dict):
         return _from_sdk(to_dict)
@@ -199,7 +202,7 @@ def mend_json(value: JSON) -> JSON:
         pairs = cast(JSONObject, value).items()
         return {mend_json(str(k)): mend_json(v) for k, v in pairs}
     if isinstance(value, (list, tuple)):
-        return [mend_json(v) for v in value]
+        return [mend_json(v) for v in cast("tuple[JSON, ...]", value)]
     return value
 
 
@@ -216,16 +219,16 @@ def _known(value: JSON) -> JSON:
     if isinstance(value, dict):
         return {str(k): _known(v) for k, v in cast(JSONObject, value).items()}
     if isinstance(value, (list, tuple)):
-        return [_known(v) for v in value]
+        return [_known(v) for v in cast("tuple[JSON, ...]", value)]
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     return str(value)
 
 
 def mend_arguments(raw: str) -> str:
-    """Argument text that every strict reader takes, changed only where it must be.
+    r"""Argument text that every strict reader takes, changed only where it must be.
 
-    A lone surrogate may hide in it as an escape, which is ASCII: `"\\ud800"`.
+    A lone surrogate may hide in it as an escape, which is ASCII: `"\ud800"`.
     """
     if not is_text(raw):
         raw = mend_text(raw)
