@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from operator import is_
 from typing import TypeVar, cast
 
 import msgspec
@@ -81,10 +82,14 @@ def _each_media(value: V, change: Callable[[Media], Media]) -> V:
         if isinstance(old, Value):
             new: object = _each_media(old, change)
         elif isinstance(old, tuple):
-            items = cast("tuple[object, ...]", old)
-            new = tuple(_each_media(v, change) if isinstance(v, Value) else v for v in items)
+            new = _each_of(cast("tuple[object, ...]", old), change)
         else:
             continue
-        if new is not old and new != old:
+        if new is not old:
             changed[field] = new
     return msgspec.structs.replace(value, **changed) if changed else value
+
+
+def _each_of(old: tuple[object, ...], change: Callable[[Media], Media]) -> tuple[object, ...]:
+    new = tuple(_each_media(item, change) if isinstance(item, Value) else item for item in old)
+    return old if all(map(is_, new, old)) else new
