@@ -5,7 +5,17 @@ from __future__ import annotations
 import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Never,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    overload,
+)
 
 from brute.transports.base import MessageTransport
 
@@ -63,9 +73,14 @@ class AsyncRun(AnyRun[R_co]):
 class Pairing(Protocol):
     """What `brute.run(transport)` gives: a decorator for the function that makes the call.
 
-    A coroutine is an object too; the first signature that fits is meant.
+    A coroutine is an object too; the first signature that fits is meant. (A function that says
+    it returns `Any` fits the very first one only for that reason: it is taken for a plain one.)
     """
 
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, fn: Callable[[dict[str, Any]], Never], /
+    ) -> Run[Any]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
         self, fn: Callable[[dict[str, Any]], Coroutine[Any, Any, R]], /

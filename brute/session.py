@@ -9,7 +9,7 @@ import os
 import random as _random
 import time
 import uuid as _uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 import msgspec
@@ -272,10 +272,12 @@ class Session(View):
         return tuple(describe(tool) for tool in offered) or None
 
     @overload
-    def complete(self, run: AsyncRun[object], **settings: Any) -> Awaitable[AsyncReply]: ...
+    def complete(
+        self, run: AsyncRun[object], **settings: Any
+    ) -> Coroutine[Any, Any, AsyncReply]: ...
     @overload
     def complete(self, run: Run[object], **settings: Any) -> Reply: ...
-    def complete(self, run: AnyRun[object], **settings: Any) -> Reply | Awaitable[Reply]:
+    def complete(self, run: AnyRun[object], **settings: Any) -> Reply | Coroutine[Any, Any, Reply]:
         """One whole turn: begin it, send it, record the reply. Awaited if the run is async.
 
         Takes the settings of `turn`. Returns the `Reply`.
@@ -288,18 +290,18 @@ class Session(View):
     @overload
     def run_calls(  # type: ignore[overload-overlap]
         self, reply: AsyncReply, tools: Iterable[Tool] = (), *, is_async: bool = True
-    ) -> Awaitable[list[ToolResult]]: ...
+    ) -> Coroutine[Any, Any, list[ToolResult]]: ...
     @overload
     def run_calls(  # type: ignore[overload-overlap]
         self, reply: Reply | None = None, tools: Iterable[Tool] = (), *, is_async: Literal[True]
-    ) -> Awaitable[list[ToolResult]]: ...
+    ) -> Coroutine[Any, Any, list[ToolResult]]: ...
     @overload
     def run_calls(
         self, reply: Reply | None = None, tools: Iterable[Tool] = (), *, is_async: bool = False
     ) -> list[ToolResult]: ...
     def run_calls(
         self, reply: Reply | None = None, tools: Iterable[Tool] = (), *, is_async: bool = False
-    ) -> list[ToolResult] | Awaitable[list[ToolResult]]:
+    ) -> list[ToolResult] | Coroutine[Any, Any, list[ToolResult]]:
         """Run the calls of a reply (default: all that wait), each in a lane of its own.
 
         A call that cannot be run (malformed, cut off) is answered with an error; one that a dead
@@ -357,7 +359,7 @@ class Session(View):
     @overload
     def call(  # type: ignore[overload-overlap]
         self, what: Call, tool: Callable[..., Awaitable[Any]]
-    ) -> Awaitable[ToolResult]: ...
+    ) -> Coroutine[Any, Any, ToolResult]: ...
     @overload
     def call(self, what: Call, tool: Tool | None = None) -> ToolResult: ...
     @overload

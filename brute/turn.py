@@ -9,6 +9,7 @@ from collections.abc import (
     AsyncIterable,
     Awaitable,
     Callable,
+    Coroutine,
     Generator,
     Mapping,
     Sequence,
@@ -146,10 +147,10 @@ class Turn:
     # -- sending -------------------------------------------------------------------------------
 
     @overload
-    def send(self, run: AsyncRun[object]) -> Awaitable[AsyncReply]: ...
+    def send(self, run: AsyncRun[object]) -> Coroutine[Any, Any, AsyncReply]: ...
     @overload
     def send(self, run: Run[object]) -> Reply: ...
-    def send(self, run: AnyRun[object]) -> Reply | Awaitable[Reply]:
+    def send(self, run: AnyRun[object]) -> Reply | Coroutine[Any, Any, Reply]:
         """Send the turn through a run function; its `Reply`, awaited if the function is async.
 
         Whatever the function raises is recorded as the outcome and raised as it was.
@@ -194,12 +195,12 @@ class Turn:
     @overload
     def receive(  # type: ignore[overload-overlap]
         self, transport: type[MessageTransport], result: AsyncIterable[object]
-    ) -> Awaitable[AsyncReply]: ...
+    ) -> Coroutine[Any, Any, AsyncReply]: ...
     @overload
     def receive(self, transport: type[MessageTransport], result: object) -> Reply: ...
     def receive(
         self, transport: type[MessageTransport], result: object
-    ) -> Reply | Awaitable[Reply]:
+    ) -> Reply | Coroutine[Any, Any, Reply]:
         """Record what your own SDK call returned: a reply, or a stream (consumed here).
 
         Returns the `Reply`; awaited if the stream is an async one.

@@ -27,7 +27,7 @@ from brute.transports import Anthropic
 # -- the run function: your SDK call, paired with the transport of its library ---------------------
 
 KEY = "ANTHROPIC_API_KEY"
-SETTINGS = {"model": "claude-opus-4-8", "max_tokens": 16_000}
+SETTINGS: dict[str, Any] = {"model": "claude-opus-4-8", "max_tokens": 16_000}
 
 
 @cache

@@ -27,7 +27,7 @@ from brute.transports import OpenAI
 # -- the run function: your SDK call, paired with the transport of its library ---------------------
 
 KEY = "OPENAI_API_KEY"
-SETTINGS = {"model": "gpt-5"}
+SETTINGS: dict[str, Any] = {"model": "gpt-5"}
 
 
 @cache

@@ -42,9 +42,10 @@ def test_the_python_of_a_page_runs_as_one_program(
     program = blocks(page)
     monkeypatch.chdir(tmp_path)
     with ScriptedServer(TRIP) as server:
-        for name in ("OPENAI", "ANTHROPIC"):
-            monkeypatch.setenv(f"{name}_BASE_URL", server.base_url(name.lower()))
-            monkeypatch.setenv(f"{name}_API_KEY", "none")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url("openai"))
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url("anthropic"))
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
         exec(compile(program, str(page), "exec"), {"__name__": "page"})
 
 

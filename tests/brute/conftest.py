@@ -36,7 +36,6 @@ def scripted() -> Scripted:
     def script(*replies: Any) -> brute.Run[Any]:
         rest: Iterator[Any] = iter(replies)
 
-        @brute.run(OpenAI)
         def model(request: dict[str, Any]) -> Any:
             requests.append(request)
             reply = next(rest)
@@ -45,7 +44,8 @@ def scripted() -> Scripted:
             return reply
 
         requests: list[dict[str, Any]] = []
-        model.requests = requests  # type: ignore[attr-defined]
-        return model
+        run: brute.Run[Any] = brute.run(OpenAI)(model)
+        vars(run)["requests"] = requests
+        return run
 
     return script

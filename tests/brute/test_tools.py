@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 import brute
-from brute.tools import describe, to_content
+from brute.tools import describe, name_of, to_content
+from brute.transports import OpenAI
 from tests.brute.replies import chat
 
 
@@ -52,7 +53,7 @@ def test_the_model_is_told_what_the_signature_says() -> None:
 
 def run(session: brute.Session, scripted: Any, tool: Any, arguments: Any) -> brute.ToolResult:
     reply = session.complete(
-        scripted(chat(None, (brute.tools.name_of(tool), arguments))), model="m", tools=[tool]
+        scripted(chat(None, (name_of(tool), arguments))), model="m", tools=[tool]
     )
     (result,) = session.run_calls(reply)
     assert isinstance(result, brute.ToolResult)
@@ -153,7 +154,7 @@ def test_async_calls_run_at_once_and_plain_tools_do_not_block_the_loop(
         threads.add(threading.get_ident())
         return "plain"
 
-    @brute.run(brute.transports.OpenAI)
+    @brute.run(OpenAI)
     async def model(request: dict[str, Any]) -> Any:
         return chat(None, ("meet", {"n": 1}), ("meet", {"n": 2}), ("plain", {}))
 

@@ -38,6 +38,7 @@ def test_a_turn_and_its_request_are_one_commit_before_the_call(
 
     assert reply.text == "Hi."
     assert reply.finish == "stop"
+    assert reply.usage is not None
     assert reply.usage.input == 10
     assert tags(session)[-1] == "reply.received"
 
@@ -239,6 +240,7 @@ def test_the_provider_can_change_in_mid_session(session: brute.Session, scripted
     reply = session.complete(claude, model="claude-x", max_tokens=100)
 
     assert reply.text == "Oui."
+    assert reply.message.origin is not None
     assert reply.message.origin.api == "anthropic.messages"
 
 
@@ -255,7 +257,7 @@ def test_async_turns_and_streams_are_the_same_code(session: brute.Session) -> No
             await asyncio.sleep(0)
             yield chunk
 
-    async def talk() -> list[str | None]:
+    async def talk() -> list[str]:
         first = await session.complete(model, model="m")
         assert first.text == "whole"
         turn = session.turn()
