@@ -237,7 +237,7 @@ class EventLog:
             critical=self._critical(session, expect, records, parent),
             blobs=large or None,
         )
-        last, at = entries[-1].position, entries[-1].at
+        last, at = entries[-1].position, _fits(entries[-1].at)
         if self._store.commit(session, expect, cells, last, at, extra=extra):
             return entries
         return self._append_again(session, expect, cells, entries, extra)
@@ -246,8 +246,8 @@ class EventLog:
         self, session: str, expect: int, cells: Cells, entries: list[Entry], extra: Commit
     ) -> list[Entry]:
         """The store refused: find the commit already there, or raise what stands in its way."""
-        name, last, at = entries[0].append_id, entries[-1].position, entries[-1].at
-        while True:
+        name, last, at = entries[0].append_id, entries[-1].position, _fits(entries[-1].at)
+        for _ in range(2):
             info = self.info(session)
             there = list(self.read(session, after=expect, upto=last)) if expect < info.last else []
             if name and len(there) == len(entries) and there[0].append_id == name:
@@ -262,6 +262,11 @@ class EventLog:
             extra = msgspec.structs.replace(extra, despite_critical=True)
             if self._store.commit(session, expect, cells, last, at, extra=extra):
                 return entries
+        raise CorruptStore(
+            self.where,
+            f"{session}: the list of sessions says that it ends at {expect}, its rows go further",
+            "something else than a log wrote into the store; restore it from a backup",
+        )
 
     def _parent(self, session: str, expect: int, first: Record) -> SessionInfo | None:
         """The session that these events fork from; None if they begin no fork."""
@@ -565,7 +570,7 @@ class EventLog:
             if found != position:
                 raise UsageError(f"{session}@{position}: the row to import says position {found}")
             record, raw = codec.decode(topic, state, f"the row for {session}@{position}")
-            if tag_of(record.event) != topic:
+            if tag_of(record.event) != topic or _shown(topic) != topic:
                 raise UsageError(f"{session}@{position}: the topic {topic!r} is not its event's")
             if record.large:
                 self._check_references(session, state, given)
@@ -601,19 +606,30 @@ class EventLog:
 def _opening(session: str, first: Record, parent: SessionInfo | None) -> Opening:
     """What the session's row says of its beginning."""
     check_session_id(session)
-    event = first.event
+    event, created = first.event, _fits(first.at)
     if not isinstance(event, SessionOpened):
-        return Opening(created=first.at)
+        return Opening(created=created)
+    agent = event.agent or (parent.agent if parent else None)
     title = (event.metadata or {}).get("title")
-    link = event.link
+    link = event.link or Link(kind="import")
     return Opening(
-        created=first.at,
-        link=link.kind if link else None,
-        parent=link.session if link else None,
-        parent_position=link.position if link else None,
-        agent=event.agent or (parent.agent if parent else None),
-        title=title if isinstance(title, str) else None,
+        created=created,
+        link=link.kind if event.link else None,
+        parent=_shown(link.session),
+        parent_position=None if link.position is None else _fits(link.position),
+        agent=_shown(agent),
+        title=_shown(title) if isinstance(title, str) else None,
     )
+
+
+def _shown(text: str | None) -> str | None:
+    """A text for the list of sessions; the event has it as it is, lone surrogates included."""
+    return text if text is None else text.encode(errors="backslashreplace").decode()
+
+
+def _fits(number: int) -> int:
+    """A number for the list of sessions, of 64 bits."""
+    return max(-(2**63), min(number, 2**63 - 1))
 
 
 def _no_event(session: str, position: int, found: object) -> UsageError:

@@ -6,7 +6,6 @@ refuse each other, so all threads take turns on one connection. Two opens are tw
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from brute.events.errors import LogClosed, UsageError
 from brute.events.store import sqlite_layout as layout
 from brute.events.store.base import Options
 from brute.events.store.sqlite import Datastore, Pool, SQLiteStore, SQLiteWatch
-from brute.events.store.sqlite_errors import translated
+from brute.events.store.sqlite_errors import DRIVER, translated
 
 
 class MemoryStore(SQLiteStore):
@@ -31,7 +30,7 @@ class MemoryStore(SQLiteStore):
                 raise LogClosed(self.where, self._closed or "the log is closed")
             try:
                 return self._writer.execute(sql, parameters).fetchall()
-            except sqlite3.Error as error:
+            except DRIVER as error:
                 raise translated(error, self.where) from error
 
     def watch(self) -> SQLiteWatch:

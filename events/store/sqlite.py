@@ -17,6 +17,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -46,7 +47,7 @@ from brute.events.store.base import (
     StateRow,
     TopicRow,
 )
-from brute.events.store.sqlite_errors import translated
+from brute.events.store.sqlite_errors import DRIVER, translated
 
 if TYPE_CHECKING:
     from eventsourcing.persistence import Subscription
@@ -200,7 +201,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
                 return False
             except BaseException as error:
                 self._roll_back(writer)
-                if isinstance(error, sqlite3.Error):
+                if isinstance(error, DRIVER):
                     raise translated(error, self.where) from error
                 raise
         if self._watches:
@@ -220,7 +221,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
                 writer.execute("COMMIT" if ok else "ROLLBACK")
             except BaseException as error:
                 self._roll_back(writer)
-                if isinstance(error, sqlite3.Error):
+                if isinstance(error, DRIVER):
                     raise translated(error, self.where) from error
                 raise
         if self._watches:
@@ -233,7 +234,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
             writer = self._writer or self._open_writer()
             try:
                 writer.execute("DELETE FROM stored_events WHERE originator_id=?", (stream,))
-            except sqlite3.Error as error:
+            except DRIVER as error:
                 raise translated(error, self.where) from error
 
     def _open_writer(self) -> sqlite3.Connection:
@@ -247,7 +248,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
             )
         try:
             self._writer = self.datastore.pool.connect()
-        except sqlite3.Error as error:
+        except DRIVER as error:
             raise translated(error, self.where) from error
         return self._writer
 
@@ -256,7 +257,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         try:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
-        except sqlite3.Error:
+        except DRIVER:
             self._writer = None
             writer.close()
 
@@ -275,7 +276,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
             rows = reader.execute(sql, parameters).fetchall()
         except BaseException as error:
             reader.close()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, DRIVER):
                 raise translated(error, self.where) from error
             raise
         if self._closed or len(self._readers) >= IDLE_READERS:
@@ -289,7 +290,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
             raise LogClosed(self.where, self._closed)
         try:
             return self.datastore.pool.connect()
-        except sqlite3.Error as error:
+        except DRIVER as error:
             raise translated(error, self.where) from error
 
     def states(self, stream: str, low: int, high: int, limit: int) -> list[StateRow]:
@@ -365,8 +366,9 @@ class SQLiteStore(SQLiteApplicationRecorder):
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.close()
-            while self._readers:
-                self._readers.pop().close()
+            with suppress(IndexError):  # other threads may take some meanwhile
+                while True:
+                    self._readers.pop().close()
         self._wake()
         self.datastore.close()
 
@@ -402,7 +404,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
                 self._roll_back(writer)
                 if isinstance(error, sqlite3.IntegrityError):
                     raise LibraryIntegrityError(error) from error
-                if isinstance(error, sqlite3.Error):
+                if isinstance(error, DRIVER):
                     raise LibraryOperationalError(error) from error
                 raise
         self._wake()
@@ -486,7 +488,7 @@ class SQLiteWatch:
         if self._connection is not None:
             try:
                 version = self._connection.execute("PRAGMA data_version").fetchone()[0]
-            except sqlite3.Error as error:
+            except DRIVER as error:
                 raise translated(error, self._store.where) from error
             changed = changed or version != self._version
             self._version = version

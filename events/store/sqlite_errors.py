@@ -16,6 +16,9 @@ from brute.events.errors import (
     StoreFull,
 )
 
+DRIVER = (sqlite3.Error, UnicodeDecodeError)
+"""What the sqlite3 module raises; the second when a message quotes a damaged file."""
+
 _BUSY = (StoreBusy, "another writer kept it locked for too long", "append again; nothing is lost")
 _CORRUPT = "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`"
 _FULL = "make room and append again; the log goes on as if nothing had happened"
@@ -31,6 +34,7 @@ _MEANING: dict[int, tuple[type[StoreError], str, str]] = {
     ),
     sqlite3.SQLITE_FULL: (StoreFull, "there is no room left; the append was rolled back", _FULL),
     sqlite3.SQLITE_CORRUPT: (CorruptStore, "the file is damaged", _CORRUPT),
+    sqlite3.SQLITE_ERROR: (CorruptStore, "its tables are not those of a log", _CORRUPT),
     sqlite3.SQLITE_NOTADB: (
         CorruptStore,
         "the file is not a log: it is no SQLite database, or its first page is damaged",
@@ -52,15 +56,11 @@ _ROOM = 1 << 20
 """Bytes: with less left, a failed write is put down to the lack of room."""
 
 
-def translated(error: sqlite3.Error, where: str) -> StoreError | LogClosed:
-    """Our error for one of SQLite's."""
+def translated(error: Exception, where: str) -> StoreError | LogClosed:
+    """Our error for one of the sqlite3 module's."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
-        if "closed" in str(error):
-            return LogClosed(where, "the log is closed")
-        if "decode" in str(error):  # a TEXT column whose bytes are not UTF-8
-            return CorruptStore(where, f"the file is damaged ({error})", _CORRUPT)
-        return StoreError(where, f"SQLite refuses: {error}", "this is a bug of brute; report it")
+        return _without_code(error, where)
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_IOERR and _no_room(where):
         primary = sqlite3.SQLITE_FULL
@@ -68,9 +68,17 @@ def translated(error: sqlite3.Error, where: str) -> StoreError | LogClosed:
         kind, found, now = _MEANING[primary]
         return kind(where, f"{found} ({error})", now)
     name = getattr(error, "sqlite_errorname", "an unnamed error")
-    return StoreError(
-        where, f"SQLite reports {name}: {error}", "look at the disk; nothing was written"
-    )
+    now = "look at the disk; nothing was written"
+    return StoreError(where, f"SQLite reports {name}: {error}", now)
+
+
+def _without_code(error: Exception, where: str) -> StoreError | LogClosed:
+    """Our error for what the sqlite3 module itself finds."""
+    if "closed" in str(error):
+        return LogClosed(where, "the log is closed")
+    if isinstance(error, UnicodeDecodeError) or "decode" in str(error):
+        return CorruptStore(where, f"the file is damaged ({error})", _CORRUPT)
+    return StoreError(where, f"sqlite3 refuses: {error}", "this is a bug of brute; report it")
 
 
 def _no_room(where: str) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from brute.events.errors import CorruptStore, ReadOnly, StoreError
 from brute.events.store.base import Options
-from brute.events.store.sqlite_errors import translated
+from brute.events.store.sqlite_errors import DRIVER, translated
 
 APPLICATION_ID = 0x42525554
 """`BRUT`, in the file's header: https://sqlite.org/fileformat2.html#application_id"""
@@ -110,7 +110,7 @@ def prepare(connect: Callable[[], sqlite3.Connection], where: str, options: Opti
                 return _prepare(connection, where, options)
             finally:
                 connection.close()
-        except sqlite3.Error as error:
+        except DRIVER as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if not busy or time.monotonic() > deadline:

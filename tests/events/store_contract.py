@@ -20,6 +20,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -368,6 +369,34 @@ class StoreContract:
         assert (info.link, info.parent, info.parent_position) == ("sub-agent", "s", 0)
         assert texts(log.read("c")) == ["session.opened"]
 
+    def test_a_session_may_open_with_whatever_an_event_can_hold(self, place: Place) -> None:
+        ids = map("s{}".format, itertools.count())
+        numbers = some.sampled_from((None, 0, 5, -1, 2**63, -(2**70)))
+        kinds = some.sampled_from(("import", "sub-agent"))
+
+        @given(st.nasty_text(), st.json_values(), kinds, st.nasty_text(), numbers)
+        def law(agent: str, title: object, kind: str, parent: str, position: int | None) -> None:
+            link = msgspec.convert({"kind": kind}, Link)
+            link = msgspec.structs.replace(link, session=parent, position=position)
+            event = SessionOpened(agent=agent, metadata={"title": title}, link=link)
+            session = next(ids)
+
+            appended = log.append(session, [event], expect=-1)
+
+            assert appended == list(log.read(session))
+            assert log.info(session).link == kind
+
+        with place.open() as log:
+            law()
+
+    @pytest.mark.parametrize("at", [2**63, 2**80, -(2**63) - 1])
+    def test_an_imported_time_may_be_any_number(self, log: EventLog, at: int) -> None:
+        state = codec.encode(Record(at=at, event=NoteAdded(text="a")))
+
+        log.import_states("s", [(0, "note.added", state), (1, "note.added", state)], expect=-1)
+
+        assert [entry.at for entry in log.read("s")] == [at, at]
+
     def test_an_address_is_an_id_or_a_part_of_one(self, log: EventLog) -> None:
         for name in ("alpha-1", "alpha-2", "beta%_", "al"):
             log.append(name, notes("a"), expect=-1)
@@ -610,6 +639,7 @@ class StoreContract:
             ((1, "prompt.appended", good[2]), UsageError),
             ((1, "note.added", b'{"at":1'), CorruptStore),
             ((1, "note.added", b"[]"), CorruptStore),
+            ((1, "\ud800", b'{"at":1,"event":{"type":"\\ud800"}}'), CorruptStore),
             ((1, "prompt.appended", large), UsageError),
         ]
         for row, error in refused:

@@ -353,6 +353,19 @@ def test_missing_rows_are_not_passed_over(path: Path) -> None:
             list(log.read(child, after=0))
 
 
+def test_rows_that_somebody_else_wrote_are_not_built_upon(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO stored_events (originator_id, originator_version, topic, state)"
+            " SELECT originator_id, 2, topic, state FROM stored_events WHERE originator_id='s'"
+            " AND originator_version=1"
+        )
+        connection.commit()
+
+    with EventLog.open(path) as log, pytest.raises(CorruptStore, match="ends at 1"):
+        log.append("s", notes("c"), expect=1)
+
+
 # -- files that cannot be written ------------------------------------------------------------------
 
 
