@@ -32,11 +32,12 @@ from brute.events.messages import (
 )
 from brute.transports.anthropic_blocks import API, dump_block, input_of, load_block
 from brute.transports.anthropic_models import claude, takes_midway, takes_prefill
-from brute.transports.anthropic_rules import RULE_BOOK
+from brute.transports.anthropic_rules import IMAGES, RULE_BOOK, UNMARKED, marks_in
 from brute.transports.anthropic_stream import MessagesReader
 from brute.transports.base import MessageTransport, normal_finish, sealed
+from brute.transports.models import differ, maker
 from brute.transports.plan import Plan
-from brute.transports.rules import NAME, SAFE_WORD, Aim, Pattern, Rules
+from brute.transports.rules import NAME, SAFE_WORD, Aim, Pattern, Rules, fitting
 from brute.transports.shapes import Loss, Received, UnreadableReply
 from brute.transports.wire import (
     extras,
@@ -78,21 +79,18 @@ def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | N
     if (part.signature is None) if part.kind == "thinking" else (part.data is None):
         return None
     here, there = claude(aim.model), claude(origin.model)
-    if here is not None and origin.model is not None and here != there:
-        return None
-    return part
-
-
-IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+    return None if here is not None and there is not None and here != there else part
 
 
 def is_issuer(origin: Origin, aim: Aim) -> bool:
-    """Whether a target is where something came from, as far as both are known."""
-    pairs = ((aim.provider, origin.provider), (aim.platform, origin.platform))
-    if any(ours and theirs and ours != theirs for ours, theirs in pairs):
+    """Whether a target is where something came from, as far as both are known.
+
+    Where both models are known, their maker says it: the same models are sold by several.
+    """
+    here, there = maker(aim.model), maker(origin.model)
+    if differ(here, there) or differ(aim.platform, origin.platform):
         return False
-    here, there = claude(aim.model), claude(origin.model)
-    return not (aim.model and origin.model) or (here is None) == (there is None)
+    return bool(here and there) or not differ(aim.provider, origin.provider)
 
 
 def take_media(part: Media) -> Media | None:
@@ -249,26 +247,28 @@ class Anthropic(MessageTransport):
         out = {"role": x.get("role", wire), "content": content}
         if x:
             out.update((k, v) for k, v in x.items() if k not in MARKS)
+            if "cache_control" in x:
+                out["content"] = marked(content, x["cache_control"])
         return out
 
     @classmethod
-    def written(cls, planned: Sequence[Message], aim: Aim) -> list[JSONObject]:
+    def written(cls, planned: Plan, aim: Aim) -> list[JSONObject]:
         """Planned messages for the wire: neighbours of a user are one message there."""
         out: list[JSONObject] = []
         before: Message | None = None
         dump = cls.dump
-        for message in planned:
+        for message in planned.messages:
             made = dump(message)
             if made["role"] != "user":
                 before = None
+            elif before is not None and joins(before, message):
+                out[-1]["content"] += made["content"]
+                before = message
+                continue
             else:
-                if before is not None and joins(before, message):
-                    out[-1]["content"] += made["content"]
-                    before = message
-                    continue
                 before = message
             out.append(made)
-        return out
+        return few_marks({"messages": out})["messages"] if planned.hinted else out
 
     @classmethod
     def system_text(cls, messages: Sequence[Message]) -> str | None:
@@ -280,35 +280,121 @@ class Anthropic(MessageTransport):
     def tool(cls, spec: ToolSpec) -> JSONObject:
         """One tool: of the client, or one that only this API offers."""
         x = dict((spec.extras or {}).get(API, {}))
-        name = spec.name if NAME.fits(spec.name) else NAME.rename(spec.name)
         if spec.kind not in {"function", "custom"}:
-            return {"type": spec.kind, "name": name, **x}
+            return {"type": spec.kind, "name": spec.name, **x}
         said = {"description": spec.description} if spec.description is not None else {}
-        schema = spec.schema if spec.schema is not None else EMPTY_SCHEMA
-        return {"name": name, **said, "input_schema": schema, **x}
+        free = FREE_TEXT if spec.kind == "custom" else EMPTY_SCHEMA
+        schema = spec.schema if spec.schema is not None else free
+        return {"name": fitting(spec.name), **said, "input_schema": schema, **x}
 
     @classmethod
     def compose(cls, settings: Settings, planned: Plan, aim: Aim, losses: list[Loss]) -> JSONObject:
         """The arguments of `messages.create`."""
         parameters = dict(settings.parameters or {})
+        last_thought_stays_behind(planned, parameters, losses)
+        if lacks_thinking(planned.messages, parameters):
+            del parameters["thinking"]
+            losses.append(Loss(kind="omitted", rule="A23", what=NO_THINKING))
         out: JSONObject = {"model": settings.model.id} if settings.model is not None else {}
-        out["max_tokens"] = parameters.pop("max_tokens", MAX_TOKENS)
+        out["max_tokens"] = parameters.pop("max_tokens", None) or MAX_TOKENS
+        if "max_tokens" not in (settings.parameters or {}):
+            losses.append(Loss(kind="added", rule="A1b", what=f"max_tokens of {MAX_TOKENS:,}"))
         system = _system_param(settings.system, planned.system)
         if system is not None:
             out["system"] = system
-        out["messages"] = cls.written(planned.messages, aim)
+        out["messages"] = cls.written(planned, aim)
         if settings.tools:
-            out["tools"] = cls.tools(settings.tools)
+            out["tools"] = cls.tools(settings.tools, losses)
         if settings.format is not None:
             config: JSONObject = parameters.pop("output_config", None) or {}
             said = {"type": "json_schema", "schema": settings.format}
             out["output_config"] = {**config, "format": said}
         out.update(parameters)
-        return out
+        if is_object(choice := out.get("tool_choice")) and choice.get("name"):
+            out["tool_choice"] = {**choice, "name": fitting(choice["name"])}
+        return few_marks(out)
+
+
+NO_THINKING = "thinking, as the turn whose calls are being answered does not begin with any"
+FREE_TEXT: JSONObject = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""Arguments of a tool that takes free text; `ToolCall.arguments` of such a call look the same."""
+
+
+def lacks_thinking(messages: Sequence[Message], parameters: JSONObject) -> bool:
+    """Whether thinking cannot be on (A23): the last turn calls, and begins with no thought."""
+    setting = parameters.get("thinking")
+    if not is_object(setting) or setting.get("type") != "enabled":
+        return False
+    last = next((m for m in reversed(messages) if m.role == "assistant"), None)
+    return last is not None and bool(last.tool_calls) and type(last.parts[0]) is not Reasoning
+
+
+def last_thought_stays_behind(planned: Plan, parameters: JSONObject, losses: list[Loss]) -> None:
+    """Take thinking out of an assistant message at the end while thinking is off (A24)."""
+    setting = parameters.get("thinking")
+    last = planned.messages[-1] if planned.messages else None
+    if last is None or last.role != "assistant" or type(last.parts[-1]) is Hosted:
+        return
+    if is_object(setting) and setting.get("type") != "disabled":
+        return
+    kept = tuple(part for part in last.parts if type(part) is not Reasoning)
+    if len(kept) < len(last.parts):
+        losses.append(Loss(kind="omitted", rule="A24", what="thinking at the end, as it is off"))
+        planned.messages[-1:] = [replace(last, parts=kept)] if kept else []
+
+
+# -- cache marks ---------------------------------------------------------------------------------
+
+
+def marked(content: JSON, mark: JSON) -> JSON:
+    """Content with a cache mark on the last block that may bear one (A21)."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    for index in range(len(blocks) - 1, -1, -1):
+        if blocks[index].get("type") not in UNMARKED:
+            blocks[index] = {**blocks[index], "cache_control": mark}
+            return blocks
+    return content
+
+
+def few_marks(body: JSONObject) -> JSONObject:
+    """The body with at most four cache marks, the last ones (A20)."""
+    marks = sum(1 for _ in marks_in(body))
+    if marks <= MAX_MARKS:
+        return body
+    thinner = _Thinner(marks - MAX_MARKS)
+    ordered: JSONObject = {
+        k: thinner.thinned(body[k]) for k in ("tools", "system", "messages") if k in body
+    }
+    return {**body, **ordered}
+
+
+class _Thinner:
+    """Takes so many marks away, the first ones; what it changes is a copy."""
+
+    def __init__(self, surplus: int) -> None:
+        self.surplus = surplus
+
+    def thinned(self, value: JSON) -> JSON:
+        if self.surplus == 0 or isinstance(value, str):
+            return value
+        if is_array(value):
+            return [self.thinned(item) for item in value]
+        if not is_object(value):
+            return value
+        if "content" in value:
+            value = {**value, "content": self.thinned(value["content"])}
+        if value.get("cache_control") is not None and self.surplus:
+            self.surplus -= 1
+            return {k: v for k, v in value.items() if k != "cache_control"}
+        return value
 
 
 SYSTEM = frozenset({"system", "developer"})
-MARKS = frozenset({"form", "apart", "place", "role"})
+MARKS = frozenset({"form", "apart", "place", "role", "cache_control"})
 EVENTS = frozenset(
     {
         "message_start",

@@ -174,12 +174,13 @@ def _calls_come_last(body: JSONObject) -> Iterator[Find]:
 
 
 def _few_marks(body: JSONObject) -> Iterator[Find]:
-    for number, (at, _) in enumerate(_marked(body), 1):
+    for number, (at, _) in enumerate(marks_in(body), 1):
         if number > MARKS:
             yield at, f"cache mark number {number}"
 
 
-def _marked(body: JSONObject) -> Iterator[Block]:
+def marks_in(body: JSONObject) -> Iterator[Block]:
+    """The cache marks of a request, with the blocks that bear them."""
     todo: list[tuple[str, JSON]] = [(f"/{k}", body.get(k)) for k in ("messages", "system", "tools")]
     if body.get("cache_control") is not None:
         yield "/cache_control", body
@@ -318,7 +319,7 @@ def _hosted_pairs(body: JSONObject) -> Iterator[Find]:
 
 
 def _marks_where_taken(body: JSONObject) -> Iterator[Find]:
-    for at, block in _marked(body):
+    for at, block in marks_in(body):
         blank = block.get("type") == "text" and not str(block.get("text") or "").strip()
         if block.get("type") in UNMARKED or blank:
             yield at, f"a cache mark on a block {block.get('type')!r}"

@@ -26,7 +26,7 @@ from brute.events.jsontypes import JSON, JSONObject
 from brute.events.messages import Finish, Message, Origin, ToolCall, Usage
 from brute.transports.normal import normal
 from brute.transports.plan import Plan, plan
-from brute.transports.rules import Aim, Rules
+from brute.transports.rules import Aim, Rules, fitting
 from brute.transports.shapes import (
     Buildable,
     Delta,
@@ -64,6 +64,9 @@ Dumped: TypeAlias = "dict[str, Any] | list[dict[str, Any]]"
 
 AIMS = frozenset({"provider", "platform", "now", "strict", "profile"})
 """Options that say where a request goes; every other option of `request` is a part of it."""
+
+CLIENT_TOOLS = frozenset({"function", "custom"})
+"""Kinds of tools that the client runs; any other is a provider's own."""
 
 NOT_IN_BODY = frozenset({"extra_headers", "extra_query", "extra_body", "timeout"})
 """Arguments of an SDK's call that are no part of the body."""
@@ -195,6 +198,7 @@ class MessageTransport:
     def reply(cls, result: object) -> Reply:
         """The reply in what an SDK's call returned: an object, JSON, or a stream (consumed here).
 
+        Of several choices the first is the reply.
         Raises `ProviderError` for an error body, `UnreadableReply` for what is no reply.
         """
         body, complete = cls._whole(result)
@@ -266,9 +270,29 @@ class MessageTransport:
         raise NotImplementedError(f"{cls.__name__} does not say how tools are offered")
 
     @classmethod
-    def tools(cls, specs: Iterable[ToolSpec | Mapping[str, Any]] | None) -> list[JSONObject]:
-        """Tools in the library's shape; what is in that shape already stays as it is."""
-        return [cls.tool(s) if isinstance(s, ToolSpec) else dict(s) for s in specs or ()]
+    def tools(
+        cls,
+        specs: Iterable[ToolSpec | Mapping[str, Any]] | None,
+        losses: list[Loss] | None = None,
+    ) -> list[JSONObject]:
+        """Tools in the library's shape; what is in that shape already stays as it is.
+
+        A tool that only another API offers stays behind; `losses` gets a line for it, and for each
+        name that had to change.
+        """
+        report = losses if losses is not None else []
+        out: list[JSONObject] = []
+        for spec in specs or ():
+            if not isinstance(spec, ToolSpec):
+                out.append(dict(spec))
+            elif spec.kind not in CLIENT_TOOLS and spec.extras and cls.api not in spec.extras:
+                what = f"the tool {spec.name!r} ({spec.kind}) of another API"
+                report.append(Loss(kind="omitted", rule="U8", what=what))
+            else:
+                out.append(cls.tool(spec))
+                if spec.kind in CLIENT_TOOLS and (made := fitting(spec.name)) != spec.name:
+                    report.append(Loss(kind="renamed", rule="names", what=spec.name, became=made))
+        return out
 
     @classmethod
     def compose(cls, settings: Settings, planned: Plan, aim: Aim, losses: list[Loss]) -> JSONObject:
@@ -287,14 +311,14 @@ class MessageTransport:
         `model`, `provider`, `platform`, `profile` say where it goes; `strict=True` raises
         `NotSendable` instead of repairing. Options that a transport does not know are ignored.
         """
-        return cls.written(cls.plan(messages, **options).messages, cls.aim(**options))
+        return cls.written(cls.plan(messages, **options), cls.aim(**options))
 
     @classmethod
-    def written(cls, planned: Sequence[Message], aim: Aim) -> list[dict[str, Any]]:
+    def written(cls, planned: Plan, aim: Aim) -> list[dict[str, Any]]:
         """Planned messages, dumped one by one."""
         out: list[dict[str, Any]] = []
         dump = cls.dump
-        for message in planned:
+        for message in planned.messages:
             dumped = dump(message)
             if isinstance(dumped, dict):
                 out.append(dumped)
@@ -367,7 +391,12 @@ class MessageTransport:
         arguments = cls.compose(settings, planned, aim, losses)
         if aim.strict and losses:
             raise NotSendable(cls.api, losses)
-        return Request(arguments, lambda: cls.plan(messages, deep=True, **aims).losses + losses)
+
+        def report() -> list[Loss]:
+            found = plan(messages, aim, deep=True).losses
+            return [loss for loss in found if loss.rule != "system"] + losses
+
+        return Request(arguments, report)
 
     @classmethod
     def check(cls, request: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[Violation]:

@@ -7,7 +7,7 @@ a list, null or absent; which member reasoning came in) is residual and goes bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -28,13 +28,14 @@ from brute.events.messages import (
     Usage,
 )
 from brute.transports.base import MessageTransport, normal_finish, sealed
+from brute.transports.models import differ, maker
 from brute.transports.openai_blocks import API, audio_format
 from brute.transports.openai_dump import write, write_one
 from brute.transports.openai_load import load
 from brute.transports.openai_rules import RULE_BOOK
 from brute.transports.openai_stream import ChatReader
 from brute.transports.plan import Plan
-from brute.transports.rules import NAME, Aim, Pattern, Rules
+from brute.transports.rules import NAME, Aim, Pattern, Rules, fitting
 from brute.transports.shapes import Loss, Received, UnreadableReply
 from brute.transports.wire import (
     extras,
@@ -67,11 +68,6 @@ NOT_SENT_BACK = frozenset({"provider_metadata", "channel", "parsed"})
 # -- the target ----------------------------------------------------------------------------------
 
 
-def _vendor(model: str) -> str:
-    name = model.lower().rsplit("/", 1)[-1]
-    return name[: next((i for i, c in enumerate(name) if not c.isalpha()), len(name))]
-
-
 def take_reasoning(message: Message, part: Reasoning, aim: Aim) -> Reasoning | None:
     """Reasoning goes back to the API, and the maker of models, that it came from.
 
@@ -92,10 +88,11 @@ def is_issuer(origin: Origin, aim: Aim) -> bool:
 
     Many speak this API; what tells them apart is the maker of the model.
     """
-    pairs = ((aim.provider, origin.provider), (aim.platform, origin.platform))
-    if any(ours and theirs and ours != theirs for ours, theirs in pairs):
-        return False
-    return not (aim.model and origin.model) or _vendor(aim.model) == _vendor(origin.model)
+    return not (
+        differ(maker(aim.model), maker(origin.model))
+        or differ(aim.provider, origin.provider)
+        or differ(aim.platform, origin.platform)
+    )
 
 
 def take_media(part: Media) -> Media | None:
@@ -118,6 +115,12 @@ def _typed(part: Media, media_type: str | None) -> Media | None:
     if media_type is None or media_type == part.media_type:
         return part if media_type else None
     return replace(part, media_type=media_type)
+
+
+def lasts(part: Media, aim: Aim) -> bool:
+    """Whether the API still has an audio that it spoke."""
+    until = part.extra(API).get("audio", {}).get("expires_at")
+    return aim.now is None or not isinstance(until, (int, float)) or until > aim.now
 
 
 def carried(part: Media) -> Media:
@@ -167,6 +170,7 @@ RULES = Rules(
     issued=is_issuer,
     reasoning=take_reasoning,
     media=take_media,
+    lasts=lasts,
     carries=carried,
     check=RULE_BOOK,
 )
@@ -254,7 +258,7 @@ class OpenAI(MessageTransport):
         return out[0] if len(out) == 1 else out
 
     @classmethod
-    def written(cls, planned: Sequence[Message], aim: Aim) -> list[JSONObject]:
+    def written(cls, planned: Plan, aim: Aim) -> list[JSONObject]:
         """Planned messages for the wire, in the dialect of the target's profile."""
         out = super().written(planned, aim)
         return [_in_dialect(m, aim.profile) for m in out] if aim.profile else out
@@ -276,27 +280,27 @@ class OpenAI(MessageTransport):
         """One tool: a function, a custom tool, or what only this API offers."""
         x = dict((spec.extras or {}).get(API, {}))
         said = {"description": spec.description} if spec.description is not None else {}
-        name = spec.name if NAME.fits(spec.name) else NAME.rename(spec.name)
+        named = {"name": fitting(spec.name), **said}
         if spec.kind == "function":
             schema = spec.schema if spec.schema is not None else EMPTY_SCHEMA
-            return {
-                "type": "function",
-                "function": {"name": name, **said, "parameters": schema, **x},
-            }
+            return {"type": "function", "function": {**named, "parameters": schema, **x}}
         if spec.kind == "custom":
-            return {"type": "custom", "custom": {"name": name, **said, **x}}
+            return {"type": "custom", "custom": {**named, **x}}
         return {"type": spec.kind, **x}
 
     @classmethod
     def compose(cls, settings: Settings, planned: Plan, aim: Aim, losses: list[Loss]) -> JSONObject:
         """The arguments of `chat.completions.create`."""
         out: JSONObject = {"model": settings.model.id} if settings.model is not None else {}
-        out["messages"] = cls.written(planned.messages, aim)
+        out["messages"] = cls.written(planned, aim)
         if settings.tools:
-            out["tools"] = cls.tools(settings.tools)
+            out["tools"] = cls.tools(settings.tools, losses)
         if settings.format is not None:
             out["response_format"] = response_format(settings.format)
         out.update(settings.parameters or {})
+        choice = out.get("tool_choice")
+        if is_object(choice) and is_object(said := choice.get("function")) and said.get("name"):
+            out["tool_choice"] = {**choice, "function": {**said, "name": fitting(said["name"])}}
         return out
 
 
@@ -307,9 +311,8 @@ def response_format(schema: JSONObject) -> JSONObject:
     """The format of a structured reply; a JSON schema, or what the API calls a format already."""
     if schema.get("type") in {"json_schema", "json_object", "text"}:
         return schema
-    name = str(schema.get("title") or "reply")
-    named = name if NAME.fits(name) else NAME.rename(name)
-    return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
+    name = fitting(str(schema.get("title") or "reply"))
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
 
 
 def _in_dialect(message: JSONObject, profile: JSONObject) -> JSONObject:

@@ -34,8 +34,11 @@ CONTENT: dict[str, frozenset[str]] = {
     "function": frozenset({"text"}),
     "assistant": frozenset({"text", "refusal"}),
 }
-STAND_IN = ("tool_calls", "function_call", "audio", "refusal")
-"""Members of an assistant message that may stand for content."""
+STAND_IN = (
+    *("tool_calls", "function_call", "audio", "refusal"),
+    *("reasoning", "reasoning_content", "reasoning_details"),
+)
+"""Members of an assistant message that may stand for content; the latter are gateways' own."""
 LONGEST_ID = 64
 SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
 

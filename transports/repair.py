@@ -264,7 +264,7 @@ class Repair:
                 parts.append(made)
         self.ids.know(mine)
         results = [part for part in message.parts if type(part) is ToolResult]
-        if not parts and not (own and not message.parts and self.rules.blank):
+        if not parts and not (own and message.extra(self.api).get("form") == "list"):
             self.report("omitted", "A3", "an assistant message that says nothing")
             return None, [], results
         if self.rules.calls_last:
@@ -291,7 +291,9 @@ class Repair:
             made = part if own and self.rules.hosted else None
         elif type(part) is Refusal and not part.text:
             return None
-        elif type(part) in speaks and (own or type(part) is not Media):
+        elif type(part) is Media:
+            made = part if own and Media in speaks and self.rules.lasts(part, self.aim) else None
+        elif type(part) in speaks:
             made = part
         return self.as_text(index, part) if made is None else self.with_extras(made, own)
 

@@ -65,6 +65,13 @@ def _renamed(pattern: Pattern, text: str, occurrence: int) -> str:
 SAFE_WORD = "[a-zA-Z0-9_-]"
 NAME = Pattern(SAFE_WORD, 64, "unknown_tool")
 """Names of tools, everywhere."""
+
+
+def fitting(name: str) -> str:
+    """The name of a tool as every provider takes it."""
+    return name if NAME.fits(name) else NAME.rename(name)
+
+
 ANY_ID = Pattern(".", None, "call")
 
 
@@ -86,6 +93,10 @@ def _any_media(part: Media) -> Media | None:
 
 def _same_media(part: Media) -> Media:
     return part
+
+
+def _lasts(_part: Media, _aim: Aim) -> bool:
+    return True
 
 
 def _any_issuer(_origin: Origin, _aim: Aim) -> bool:
@@ -143,6 +154,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """Reasoning as this target may have it, or None."""
     media: Callable[[Media], Media | None] = _any_media
     """Media as this API takes them, or None."""
+    lasts: Callable[[Media, Aim], bool] = _lasts
+    """Whether media that this API issued can still be referred to."""
     carries: Callable[[Media], Media] = _same_media
     """Media as they are loaded again: what of their fields the API carries."""
     joins: Callable[[Message, Message], bool] | None = None
