@@ -22,7 +22,6 @@ from brute.events.messages import (
     Reasoning,
     Text,
     ToolCall,
-    ToolResult,
     Usage,
 )
 
@@ -41,8 +40,8 @@ class Round(NamedTuple):
     said: str | None = "a"
     calls: tuple[ToolCall, ...] = ()
     """The calls of the reply; their ids are put in when it is written."""
-    results: tuple[tuple[str, Outcome], ...] = ()
-    """What the calls gave back, in call order; a call beyond them stays open."""
+    results: tuple[tuple[str, Outcome] | None, ...] = ()
+    """What each call gave back; a call that has none stays open."""
     order: int = 0
     """In which order the results came: the number of a permutation."""
     ending: Ending = "received"
@@ -65,7 +64,8 @@ def conversation(rounds: Iterable[Round]) -> list[Message]:
         if round_.asked:
             messages.append(Message.user(*round_.asked))
         messages.append(_reply(round_))
-        messages += [_result(round_, index) for index in _order(round_)]
+        for index, (text, outcome) in _results(round_):
+            messages.append(Message.tool(round_.calls[index], text, outcome=outcome))
     return messages
 
 
@@ -135,8 +135,7 @@ class Scribe:
             index: self.add(e.ToolCalled(reply=reply, part=first + index), lane=f"/{index}")
             for index in range(len(round_.calls))
         }
-        for index in _order(round_):
-            text, outcome = round_.results[index]
+        for index, (text, outcome) in _results(round_):
             returned = e.ToolReturned(content=(Text(text=text),), outcome=outcome)
             self.add(returned, cause=begun[index], lane=f"/{index}")
 
@@ -181,19 +180,10 @@ def _reply(round_: Round) -> Message:
     return Message(role="assistant", parts=tuple(parts), origin=ORIGIN)
 
 
-def _result(round_: Round, index: int) -> Message:
-    call = round_.calls[index]
-    text, outcome = round_.results[index]
-    result = ToolResult(
-        call_id=call.id, name=call.name, content=(Text(text=text),), outcome=outcome, kind=call.kind
-    )
-    return Message(role="tool", parts=(result,))
-
-
-def _order(round_: Round) -> list[int]:
-    """The answered calls in the order in which their results came."""
-    answered = min(len(round_.calls), len(round_.results))
-    return permutation(range(answered), round_.order)
+def _results(round_: Round) -> list[tuple[int, tuple[str, Outcome]]]:
+    """What came back, with the index of its call, in the order in which it came."""
+    there = [(index, found) for index, found in enumerate(round_.results) if found is not None]
+    return [there[place] for place in permutation(range(len(there)), round_.order)]
 
 
 def permutation(items: Sequence[int], number: int) -> list[int]:

@@ -12,7 +12,7 @@ that a new part, event or field is tried everywhere at once.
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Raw, UnsetType
@@ -201,12 +201,20 @@ MALFORMED = (
 
 def tool_calls(*, malformed: bool = True, text: Texts | None = None) -> SearchStrategy[ToolCall]:
     """Calls of a tool, some of them with arguments that are none (unless not `malformed`)."""
+    ids = st.sampled_from(("call_1", "call_2", "", None))
+    return st.builds(_with_id, _unnumbered_calls(malformed=malformed, text=text), ids)
+
+
+def _with_id(call: ToolCall, call_id: str | None) -> ToolCall:
+    return msgspec.structs.replace(call, id=call_id)
+
+
+def _unnumbered_calls(*, malformed: bool, text: Texts | None) -> SearchStrategy[ToolCall]:
     raws = st.sampled_from(WELL_FORMED + MALFORMED if malformed else WELL_FORMED)
     return st.builds(
         ToolCall,
-        id=st.sampled_from(("call_1", "call_2", "", None)),
         name=st.sampled_from(("search", "read_file", "a")),
-        raw=raws | json_objects(text=text).map(dumps),
+        raw=st.one_of(raws, raws, json_objects(text=text).map(dumps)),
     )
 
 
@@ -229,7 +237,9 @@ def messages(
     return fields.struct(Message)
 
 
-_RESULTS: tuple[tuple[str, Outcome], ...] = (
+_Result: TypeAlias = "tuple[str, Outcome] | None"
+
+_RESULTS: tuple[_Result, ...] = (
     ("a", "ok"),
     ("", "ok"),
     ("no such file", "error"),
@@ -239,32 +249,37 @@ _RESULTS: tuple[tuple[str, Outcome], ...] = (
 )
 
 
+_ROUNDS = (
+    *("s", "us", "c", "uc", "sc", "ts", "uts", "uus"),
+    *("cc", "ucc", "tsc", "utsc", "utscc", "uccc", "uutsccc", "s", "us", "uc", "ucc", "c"),
+)
+"""What a round is made of: user texts, a thought, something said, calls. The plainest first."""
+
+
+@st.composite
 def _rounds(
-    text: Texts | None, max_turns: int, **more: SearchStrategy[Any]
-) -> SearchStrategy[list[scribe.Round]]:
-    texts = _or_nasty(text)
-    some = st.none() | texts
-    calls = tool_calls(text=text)
-    return st.lists(
-        st.builds(
-            _round,
-            asked=st.lists(texts, max_size=2),
-            thought=some,
-            said=some,
-            calls=st.lists(calls, max_size=3),
-            results=st.tuples(*[st.sampled_from(_RESULTS)] * 3),
-            order=st.integers(0, 5),
-            **more,
-        ),
-        min_size=1,
-        max_size=max_turns,
+    draw: DrawFn,
+    text: Texts,
+    calls: SearchStrategy[ToolCall],
+    results: SearchStrategy[_Result],
+    fates: SearchStrategy[_Fate],
+) -> scribe.Round:
+    # One draw says what is there and only that is drawn, so that a plain round is two choices:
+    # the shrinker drops runs of up to five, and what is longer stays in the example for good.
+    made = draw(st.sampled_from(_ROUNDS))
+    asked = [draw(text) for _ in range(made.count("u"))]
+    thought = draw(text) if "t" in made else None
+    said = draw(text) if "s" in made else None
+    answered = [(draw(calls), draw(results)) for _ in range(made.count("c"))]
+    return scribe.Round(
+        asked=tuple(asked),
+        thought=thought,
+        said=said,
+        calls=tuple(call for call, _ in answered),
+        results=tuple(result for _, result in answered),
+        order=draw(st.integers(0, 5)) if len(answered) > 1 else 0,
+        **draw(fates),
     )
-
-
-def _round(asked: list[str], calls: list[ToolCall], **more: Any) -> scribe.Round:
-    if not calls and more["thought"] is None and more["said"] is None:
-        more["said"] = "a"
-    return scribe.Round(asked=tuple(asked), calls=tuple(calls), **more)
 
 
 def conversations(
@@ -274,7 +289,9 @@ def conversations(
 
     Results come in any order, prompts may be missing or several, arguments may be malformed.
     """
-    return _rounds(text, max_turns).map(scribe.conversation)
+    texts, calls = _or_nasty(text), _unnumbered_calls(malformed=True, text=text)
+    rounds = _rounds(texts, calls, st.sampled_from(_RESULTS), st.just(_Fate()))
+    return st.lists(rounds, min_size=1, max_size=max_turns).map(scribe.conversation)
 
 
 # -- events and logs -----------------------------------------------------------------------------
@@ -309,8 +326,6 @@ def tag_in(record: Record) -> str:
     return e.tag_of(record.event)
 
 
-ENDINGS: tuple[scribe.Ending, ...] = ("received", "received", "interrupted", "failed", "open")
-
 _ASIDES: tuple[scribe.Aside, ...] = (
     scribe.Aside(e.ValueRecorded(name="now", value=1750000000.5)),
     scribe.Aside(e.NoteAdded(text="a")),
@@ -337,20 +352,44 @@ _SETTINGS: tuple[e.TurnStarted, ...] = (
 )
 
 
+class _Fate(TypedDict, total=False):
+    """What came of a round beside its words; all of it left out: it went well."""
+
+    ending: scribe.Ending
+    settings: e.TurnStarted
+    usage: Usage
+    asides: tuple[scribe.Aside, ...]
+
+
+_FATES: dict[str, SearchStrategy[Any]] = {
+    "ending": st.sampled_from(("interrupted", "failed", "open")),
+    "settings": st.sampled_from(_SETTINGS),
+    "usage": st.just(Usage(input=10, output=3, cache_read=4)),
+    "asides": st.tuples(st.sampled_from(_ASIDES)),
+}
+
+
+_THERE: tuple[tuple[str, ...], ...] = (
+    *((), ("settings",), ("usage",), ("asides",), ("ending",), ("settings", "usage", "asides")),
+    *(("asides", "ending"), ("settings", "usage", "asides", "ending")),
+)
+
+
+@st.composite
+def _fates(draw: DrawFn) -> _Fate:
+    there = draw(st.sampled_from(_THERE))
+    return cast("_Fate", {name: draw(_FATES[name]) for name in there})
+
+
 def logs(*, max_turns: int = 4, text: Texts | None = None) -> SearchStrategy[list[Entry]]:
     """Whole sessions that an agent could have left: every cause and position is plausible.
 
     Requests succeed, fail, are cut or stay open; calls and effects come back in any order or not
     at all; prompts are edited, history is compacted and rewound.
     """
-    rounds = _rounds(
-        text,
-        max_turns,
-        ending=st.sampled_from(ENDINGS),
-        settings=st.sampled_from(_SETTINGS),
-        usage=st.sampled_from((None, Usage(input=10, output=3, cache_read=4))),
-        asides=st.lists(st.sampled_from(_ASIDES), max_size=2).map(tuple),
-    )
+    texts, calls = _or_nasty(text), _unnumbered_calls(malformed=True, text=text)
+    results = st.sampled_from((*_RESULTS, None, None))
+    rounds = st.lists(_rounds(texts, calls, results, _fates()), min_size=1, max_size=max_turns)
     return st.builds(scribe.log, rounds, closed=st.booleans())
 
 
@@ -393,6 +432,9 @@ _GIVEN: dict[tuple[type[msgspec.Struct], str], SearchStrategy[Any]] = {
     (ToolResult, "call_id"): st.sampled_from(_WORDS),
 }
 """Fields whose type alone says too little."""
+
+_RICH = {e.PromptAppended, e.ReplyReceived, e.ToolReturned, ToolResult}
+"""Events and parts that hold others: drawn twice as often, for most of what can go wrong is there."""
 
 _INTEGERS = st.sampled_from((0, 1, 2, 7, 10**6, -1, 2**63))
 _BYTES = st.sampled_from((b"", b"\x89PNG\r\n\x1a\n\x00", bytes(range(256)), b"a" * 5000))
@@ -443,6 +485,7 @@ class _Fields:
             return st.lists(self.of(get_args(hint)[0]), max_size=3).map(tuple)
         if get_origin(hint) in {Union, UnionType}:
             members = [m for m in get_args(hint) if m is not UnsetType]
+            members += [m for m in members if m in _RICH]
             return st.one_of([self.of(m) for m in members] + self._newer(members))
         return self.struct(hint)
 
