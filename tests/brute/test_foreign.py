@@ -155,7 +155,6 @@ def test_an_unpaired_history_is_kept_as_it_is(log: brute.Log) -> None:
     done = imported(log, {"model": "gpt-5", "messages": messages})
 
     session = log.session(done.session)
-    assert OpenAI.written(OpenAI.load_all(messages), OpenAI.aim()) == messages
     assert session.messages == OpenAI.load_all(messages)
     assert len(done.notes) >= 2, "both repairs of a request are told"
     assert all(note.startswith("a request made of it is mended") for note in done.notes)
