@@ -433,9 +433,6 @@ _GIVEN: dict[tuple[type[msgspec.Struct], str], SearchStrategy[Any]] = {
 }
 """Fields whose type alone says too little."""
 
-_RICH = {e.PromptAppended, e.ReplyReceived, e.ToolReturned, ToolResult}
-"""Events and parts that hold others: drawn twice as often, for most of what can go wrong is there."""
-
 _INTEGERS = st.sampled_from((0, 1, 2, 7, 10**6, -1, 2**63))
 _BYTES = st.sampled_from((b"", b"\x89PNG\r\n\x1a\n\x00", bytes(range(256)), b"a" * 5000))
 
@@ -485,7 +482,6 @@ class _Fields:
             return st.lists(self.of(get_args(hint)[0]), max_size=3).map(tuple)
         if get_origin(hint) in {Union, UnionType}:
             members = [m for m in get_args(hint) if m is not UnsetType]
-            members += [m for m in members if m in _RICH]
             return st.one_of([self.of(m) for m in members] + self._newer(members))
         return self.struct(hint)
 
