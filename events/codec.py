@@ -431,7 +431,9 @@ class _Walk:
     def _keep(self, raw: bytes) -> bytes:
         """`raw`, to be kept. In memory verbatim JSON is always in its escaped form."""
         self.kept = True
-        return raw if self.escaped else _ANY_ESCAPE.sub(_escape_mark, raw)
+        if self.escaped or b"\\u001" not in raw:
+            return raw
+        return _ANY_ESCAPE.sub(_escape_mark, raw)
 
 
 # -- texts that UTF-8 has no bytes for -----------------------------------------------------------
