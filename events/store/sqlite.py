@@ -333,10 +333,10 @@ class SQLiteStore(SQLiteApplicationRecorder):
     def matching(self, address: str, limit: int) -> list[str]:
         """See `Store.matching`."""
         sql = (
-            "SELECT id FROM sessions WHERE id>=?1 AND id<?1||char(1114111)"
-            " UNION SELECT id FROM sessions WHERE substr(id,-length(?1))=?1 LIMIT ?2"
+            "SELECT id FROM sessions WHERE id>=? AND id<?||char(1114111)"
+            " UNION SELECT id FROM sessions WHERE substr(id,-length(?))=? LIMIT ?"
         )
-        return [row[0] for row in self._select(sql, (address, limit))]
+        return [row[0] for row in self._select(sql, (*[address] * 4, limit))]
 
     def blob(self, hash: str) -> bytes | None:
         """See `Store.blob`."""
