@@ -54,7 +54,7 @@ Examples:
   $ brute log last
   $ brute log trips --at 9
   $ brute log trips --kind call --kind result
-  $ brute log trips@turn:1 --lane /0
+  $ brute log trips --lane /0
   $ brute log trips --json | head -3
 """
 )
@@ -116,7 +116,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._width = screen_width()
-        self._lane = 1
+        self._lane = 2  # `/0`: a lane of its own is seldom deeper
 
     def __call__(self, entry: Entry, row: Row) -> None:
         """Write one row."""

@@ -151,7 +151,8 @@ def _lines(totals: Totals, file: int | None, *, with_prices: bool) -> list[str]:
     ]
     if not totals.models:
         return lines
-    rows = [_row(name, model) for name, model in totals.models.items()]
+    most_used = sorted(totals.models.items(), key=lambda item: (-_tokens(item[1]), item[0]))
+    rows = [_row(name, model) for name, model in most_used]
     if len(rows) > 1:
         total = Model(
             replies=sum(model.replies for model in totals.models.values()),
@@ -164,6 +165,10 @@ def _lines(totals: Totals, file: int | None, *, with_prices: bool) -> list[str]:
     if with_prices and unpriced:
         lines += ["", f"without a price: {', '.join(unpriced)}"]
     return lines
+
+
+def _tokens(model: Model) -> int:
+    return model.usage.input + model.usage.output
 
 
 def _row(name: str, model: Model) -> tuple[str, ...]:

@@ -68,12 +68,10 @@ def make(folder: Path) -> Path:
 
 def trips(log: brute.Log) -> brute.Session:
     """Two turns: two calls at once, then an answer."""
-    script = iter(
-        [
-            chat(None, ("search", {"city": "Kyoto"}), ("search", {"city": "Nara"})),
-            chat("Kyoto has 5 hotels, Nara 4."),
-        ]
-    )
+    both = chat(None, ("search", {"city": "Kyoto"}), ("search", {"city": "Nara"}))
+    for number, call in enumerate(both["choices"][0]["message"]["tool_calls"], 1):
+        call["id"] = f"call_{number}"
+    script = iter([both, chat("Kyoto has 5 hotels, Nara 4.")])
 
     @brute.run(OpenAI)
     def model(request: dict[str, Any]) -> Any:
