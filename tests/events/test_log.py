@@ -6,7 +6,9 @@ import doctest
 import threading
 import time
 import uuid
+from importlib import import_module
 from itertools import islice
+from pathlib import Path
 
 import msgspec
 from hypothesis import given
@@ -18,6 +20,9 @@ from brute.events.events import PromptAppended, ToolReturned
 from brute.events.ids import append_ids, new_id
 from brute.events.log import EventLog
 from brute.events.messages import Media, Message, ToolResult
+from brute.events.store.base import Opener, Options
+from brute.events.store.memory import open_memory
+from brute.events.store.sqlite import open_sqlite
 from brute.testing import strategies as st
 
 # -- ids -----------------------------------------------------------------------------------------
@@ -97,6 +102,15 @@ def test_media_are_found_wherever_they_stand() -> None:
 
 
 # -- addresses of stores ---------------------------------------------------------------------------
+
+
+def test_every_store_in_the_table_can_be_opened(tmp_path: Path) -> None:
+    openers: dict[str, Opener] = {"sqlite": open_sqlite, "memory": open_memory}
+
+    for kind, (module, name) in store.STORES.items():
+        opener = openers[kind]
+        assert getattr(import_module(module), name) is opener
+        opener(str(tmp_path / kind), Options()).close()
 
 
 def test_the_examples_of_addresses_hold() -> None:
