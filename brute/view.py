@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from brute.events.entries import Entry
-from brute.events.events import HistoryRewound, Settings
+from brute.events.events import HistoryRewound, SessionOpened, Settings
 from brute.events.messages import Message
 from brute.projections import calls, messages, requests, timeline, turns, usage
 from brute.projections.calls import Call, Calls
@@ -73,7 +73,7 @@ class View:
         if kept is None or kept.source is not entries:
             seen: Sequence[Entry] = entries
             if own:
-                seen = [entry for entry in entries if entry.session == self._id]
+                seen = own_entries(entries)
             return self._refold(name, projection, entries, seen)
         return self._advance(kept, projection, entries[kept.seen :])
 
@@ -152,3 +152,17 @@ class View:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._id}@{self.position}>"
+
+
+def own_entries(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries since the fork that began the session; all of them where it is no fork."""
+    for index in range(len(entries) - 1, -1, -1):
+        event = entries[index].event
+        link = event.link if isinstance(event, SessionOpened) else None
+        if (
+            link is not None
+            and link.kind == "fork"
+            and link.position == entries[index].position - 1
+        ):
+            return entries[index:]
+    return entries

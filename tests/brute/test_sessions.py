@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,20 @@ def test_a_fork_shares_its_past_and_goes_its_own_way(session: brute.Session) -> 
     assert [m.content for m in session.messages] == ["Hello?", "two", "three"]
     assert [e.position for e in branch.entries] == [0, 1, 2, 3]
     assert branch.at(1).messages == session.at(1).messages
+
+
+def test_a_fork_counts_only_the_tokens_of_its_own(
+    log: brute.Log, session: brute.Session, scripted: Callable[..., Any]
+) -> None:
+    session.complete(scripted(chat("Hi.")), model="gpt-x")
+    branch = session.fork()
+    branch.complete(scripted(chat("Ho."), chat("Hum.")))
+
+    again = log.session(branch.id)
+
+    assert session.usage.total.input == 10
+    assert (again.usage.total, again.usage.turns) == (branch.usage.total, branch.usage.turns)
+    assert (again.usage.total.input, again.usage.turns) == (10, 1)
 
 
 def test_a_fork_of_a_fork_below_its_root_shares_with_the_root(session: brute.Session) -> None:
