@@ -41,6 +41,7 @@ from brute.replies import AsyncReply, Reply, RequestFailure, StreamCut
 from brute.tools import failure_of
 from brute.transports.base import Delta, MessageTransport, Request, StreamReader
 from brute.transports.base import Reply as Received
+from brute.transports.shapes import PlainView
 
 if TYPE_CHECKING:
     from brute.session import Session
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RETRIES = 10
+
+FEW = 50
+"""Messages up to which building a request is quicker than handing it to a thread."""
+
+SERVED = -1
+"""`upto` of a request that is compared with a recording and not built."""
 
 CHECKPOINT_SECONDS = 0.25
 CHECKPOINT_BYTES = 4096
@@ -190,7 +197,7 @@ class Turn:
                 "SDK call. Pair that call with its transport (@brute.run) and give it to "
                 "session.complete or turn.send: on a replay it is not entered"
             )
-        return self._record_request(transport, options)[2]
+        return run_sync(self._request_steps(transport, options))[2]
 
     @overload
     def receive(  # type: ignore[overload-overlap]
@@ -239,26 +246,50 @@ class Turn:
         for hook in self._hooks:
             hook(self.hook(getattr(hook, "__name__", "hook")))
 
-    def _record_request(
+    def _request_steps(
         self, transport: type[MessageTransport], options: Mapping[str, object]
-    ) -> tuple[Entry, bool, Request]:
+    ) -> Steps[tuple[Entry, bool, Request]]:
+        """Build the request and record that it leaves; again, if inputs came in meanwhile."""
         if self._intent is not None:
             raise UsageError("this turn was sent already; start another one with session.turn()")
         if self._hooks:
             self._start()
-        return self._unhurried(lambda: self._say_request(transport, options))
+        for attempt in range(RETRIES + 1):
+            self.session.refresh()
+            request, sent = yield from self._build_steps(transport, options)
+            if sent.upto not in (SERVED, self._upto) and attempt < RETRIES:
+                continue  # something was said in this very session while it was built
+            try:
+                return self._say_request(transport, request, sent)
+            except Conflict:
+                if attempt == RETRIES or not self.journal.inputs_only():
+                    raise
+        raise AssertionError("unreachable")
+
+    def _build_steps(
+        self, transport: type[MessageTransport], options: Mapping[str, object]
+    ) -> Steps[tuple[Request, RequestSent]]:
+        if self.journal.serves():  # the body is proven by the facts before it
+            return Request(), RequestSent(transport=transport.__name__, upto=SERVED)
+        view, upto = PlainView(self.messages, self.settings), self._upto
+
+        def build() -> tuple[Request, RequestSent]:
+            request = transport.render(view, **options)
+            return request, self._sent(transport, options, request, upto)
+
+        # A long prompt takes longer to build than a commit: an event loop has it done in a thread.
+        built: tuple[Request, RequestSent] = yield Do(build, blocking=len(view.messages) > FEW)
+        return built
+
+    @property
+    def _upto(self) -> int:
+        # A turn without prompt changes and its request are one commit.
+        return self.session.position + (self._started is None)
 
     def _say_request(
-        self, transport: type[MessageTransport], options: Mapping[str, object]
+        self, transport: type[MessageTransport], request: Request, sent: RequestSent
     ) -> tuple[Entry, bool, Request]:
-        # A turn without prompt changes and its request are one commit.
         drafts = [self._opening()] if self._started is None else []
-        if self.journal.serves():  # the body is proven by the facts before it
-            request, sent = Request(), RequestSent(transport=transport.__name__, upto=-1)
-        else:
-            request = transport.render(self, **options)
-            upto = self.session.position + len(drafts)
-            sent = self._sent(transport, options, request, upto)
         facts = self.journal.fact(*drafts, Draft(event=sent))
         if drafts:
             self._started = facts[0][0]
@@ -286,7 +317,7 @@ class Turn:
 
     def steps(self, run: AnyRun[object]) -> Steps[Reply]:
         """The turn as a generator that a driver runs (`brute.drive`)."""
-        intent, served, request = self._record_request(run.transport, run.options)
+        intent, served, request = yield from self._request_steps(run.transport, run.options)
         outcome = self.journal.recorded(intent) if served else None
         if outcome is not None:
             return self._done(outcome, run.is_async)
@@ -321,9 +352,12 @@ class Turn:
                 event = received(reader.finish())
         except BaseException as error:
             self.journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
+            checkpoint.drop()
+            if stream is not None and not isinstance(error, GeneratorExit):
+                yield Do(lambda: _close(stream))
+            elif not hasattr(stream, "__anext__"):  # nothing can be awaited any more
+                _close(stream)
             raise
-        finally:
-            _close(stream)
         outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         checkpoint.drop()
         return outcome
@@ -416,10 +450,10 @@ def opened(result: object) -> object | None:
     return cast(object, cast(Any, result).__aiter__())
 
 
-def _close(stream: object) -> None:
-    close = getattr(stream, "close", None)
-    if close is not None and not hasattr(stream, "__anext__"):
-        close()
+def _close(stream: object) -> object:
+    """Let go of a stream that was not read to its end; an async one's closing is awaited."""
+    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+    return close() if close is not None else None
 
 
 class _Checkpoint:

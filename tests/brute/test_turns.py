@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -320,7 +321,10 @@ def test_what_had_streamed_when_the_process_died_is_recovered(
         return forever()
 
     # A killed process writes no outcome.
-    monkeypatch.setattr(session.journal, "outcome", lambda draft: session.entries[-1])
+    def die(draft: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(session.journal, "outcome", die)
     with pytest.raises(Killed):
         session.complete(model, model="m")
     after = log.session("s")
@@ -344,3 +348,49 @@ def test_a_reply_is_kept_with_everything_the_provider_said(
     assert event.response_id is not None
     assert event.message.origin is not None
     assert event.message.origin.model == "gpt-x"
+
+
+def test_a_long_prompt_does_not_hold_up_the_event_loop(log: brute.Log) -> None:
+    session = log.start()
+    for number in range(100):
+        session.append(brute.Message.user(f"{number}"), brute.Message.assistant("ok"))
+    threads: set[int] = set()
+
+    class Watched(OpenAI):
+        @classmethod
+        def render(cls, view: Any, **options: Any) -> Any:
+            threads.add(threading.get_ident())
+            return super().render(view, **options)
+
+    @brute.run(Watched)
+    async def model(request: dict[str, Any]) -> Any:
+        assert len(request["messages"]) == 200
+        return chat("done")
+
+    asyncio.run(session.complete(model, model="m"))
+
+    assert threading.get_ident() not in threads
+
+
+def test_what_is_said_while_a_request_is_built_is_in_it_or_behind_it(log: brute.Log) -> None:
+    session = log.start()
+    for number in range(100):
+        session.user(f"{number}")
+    said: list[int] = []
+
+    class Interrupted(OpenAI):
+        @classmethod
+        def render(cls, view: Any, **options: Any) -> Any:
+            if not said:
+                said.append(session.user("late").position)
+            return super().render(view, **options)
+
+    @brute.run(Interrupted)
+    async def model(request: dict[str, Any]) -> Any:
+        assert request["messages"][-1]["content"] == "late"
+        return chat("done")
+
+    asyncio.run(session.complete(model, model="m"))
+
+    (sent,) = [e.event for e in session.entries if isinstance(e.event, RequestSent)]
+    assert sent.upto > said[0]
