@@ -137,6 +137,16 @@ def test_a_file_that_is_no_log_is_left_as_it_is(
     assert (folder / "brute.db").read_bytes() == content
 
 
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_an_empty_file_is_no_log_to_read(folder: Path, run: Run, words: list[str]) -> None:
+    (folder / "brute.db").write_bytes(b"")
+
+    assert "brute.db: there is no log in this file" in said(run(*words), 5)
+
+    assert (folder / "brute.db").read_bytes() == b""
+    assert "this is a folder" in said(run("--db", str(folder), *words), 1)
+
+
 def test_a_database_of_another_program_is_left_as_it_is(folder: Path, run: Run) -> None:
     connection = sqlite3.connect("brute.db")
     connection.execute("CREATE TABLE users (name)")
