@@ -557,16 +557,18 @@ def test_a_version_that_knows_a_field_lifts_it_out_of_the_slot() -> None:
         TEXT_AND % '{"type":"text","text":"a","~":{"citations":[{"kind":"url"}],"newer":1}},'
         '{"type":"result","outcome":"unknown","~":{"outcome":"denied"}},'
         '{"type":"result","outcome":"error","~":{"outcome":"denied"}},'
+        '{"type":"call","name":"f","id":null,"~":{"id":"c1"}},'
         '{"type":"refusal","text":"no","~":{}}'
     )
 
     record, raw = read(state)
 
     assert isinstance(record.event, e.PromptAppended)
-    text, catch_all, said_later, empty = record.event.message.parts
+    text, catch_all, said_later, null, empty = record.event.message.parts
     assert text == Text(text="a", citations=(Citation(kind="url"),), rest={"newer": Raw(b"1")})
     assert catch_all == ToolResult(outcome="denied")
     assert said_later == ToolResult(outcome="error", rest={"outcome": Raw(b'"denied"')})
+    assert null == ToolCall(name="f", id="c1")
     assert empty.rest is None
     assert raw is not None
 
