@@ -8,6 +8,7 @@ rules, how one message is read (`wrap`) and how one is written (`dump`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -447,7 +448,7 @@ class MessageTransport:
         value = read_json(text)
         if value is not None:
             yield from self._flat(value)
-        elif self.reader is not None:
+        elif self.reader is not None and _looks_streamed(text):
             yield from self._flat_many([text])
         elif text.strip():
             raise UnreadableReply(self.api, f"a text of {len(text):,} characters")
@@ -508,18 +509,32 @@ class MessageTransport:
     @classmethod
     def _whole(cls, result: object) -> tuple[JSONObject, bool]:
         """The response body in whatever an SDK's call returned, and whether it is whole."""
-        self = cls(result)
         value = plain(result)
         if isinstance(value, (bytes, bytearray, str)):
-            value = read_json(value) if read_json(value) is not None else [value]
-        if is_object(value) and not self._is_streamed(value):
-            return value, True
-        if cls.reader is None or value is None or isinstance(value, (int, float)):
+            said = read_json(value)
+            value = [value] if said is None else said
+        if is_object(value):
+            if not cls(result)._is_streamed(value):
+                return value, True
+            value = [value]
+        if cls.reader is None or not isinstance(value, Iterable):
             raise UnreadableReply(cls.api, f"a {type(result).__name__}")
         reader = cls.stream()
-        for item in [value] if is_object(value) else cast("Iterable[object]", value):
+        for item in cast("Iterable[object]", value):
             reader.feed(item)
-        return reader.whole()
+        body, complete = reader.whole()
+        if not reader.taken:
+            raise UnreadableReply(cls.api, f"a {type(result).__name__} without a single event")
+        return body, complete
+
+
+_FIELD = re.compile(rb"^\s*(data|event|id|retry)?:", re.MULTILINE)
+
+
+def _looks_streamed(text: bytes | bytearray | str) -> bool:
+    """Whether a text is server-sent events: a line of it names a field."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    return _FIELD.search(data.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def _grown(held: JSONObject, value: JSON) -> bool:

@@ -196,7 +196,8 @@ class Repair:
                 made = self.as_text(index, part)
             if made is not None:
                 parts.append(made)
-        return self.changed(message, parts, own) if parts or own else None
+        stays = parts or (own and self.rules.blank)
+        return self.changed(message, parts, own) if stays else None
 
     # -- an assistant message --------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ class StreamReader:
         self._frames: Frames | None = None
         self._json: bytearray | None = None
         self._whole: JSONObject | None = None
+        self.taken = 0
+        """How many events came."""
         self.ended = False
         """Whether a sign of the end came that stands outside the events (`[DONE]`, a snapshot)."""
 
@@ -74,6 +76,8 @@ class StreamReader:
     def received(self) -> Iterator[Received]:
         """The messages of the reply, after the last chunk."""
         body, complete = self.whole()
+        if not self.taken:
+            return
         for piece in self.transport.pieces(body):
             if not complete:
                 piece.finish = "interrupted"
@@ -88,6 +92,7 @@ class StreamReader:
         return self.transport.read(self._said(), complete=complete)
 
     def _take(self, event: JSONObject) -> Iterable[Delta]:
+        self.taken += 1
         if self.transport.is_body(event):  # a snapshot: it stands for all that came
             self._whole, self.ended = event, True
             return ()
