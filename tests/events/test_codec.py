@@ -361,7 +361,7 @@ def test_verbatim_json_that_would_be_read_as_something_else_is_refused(record: R
 SPACING = hst.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")])
 
 
-@settings(max_examples=300)
+@settings(max_examples=1_000)
 @given(
     record=st.records(foreign=True),
     changes=hst.lists(json_trees.changes(), min_size=1, max_size=3),
