@@ -7,7 +7,7 @@ no name, an outcome is a flag or nothing, JSON is text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from brute.events.messages import (
     ToolResult,
 )
 from brute.transports.rules import Rules
+from brute.transports.shapes import Loss
 from brute.transports.wire import json_text
 
 
@@ -44,6 +45,40 @@ def normal(planned: Sequence[Message], rules: Rules) -> list[Message]:
                 out.append(placed)
             before = message
     return out
+
+
+def unsaid(planned: Sequence[Message], rules: Rules) -> list[Loss]:
+    """What of the planned messages the target has no place for: the small things of a part."""
+    losses: list[Loss] = []
+    for message in planned:
+        own = message.origin is not None and message.origin.api == rules.api
+        carried = [_part(part, rules, own) for part in message.parts]
+        for part, made in zip(message.parts, carried, strict=True):
+            losses += _differences(part, made, rules)
+        kept = [made for made in carried if made is not None]
+        if rules.orders and message.role == "assistant" and _in_order(kept, rules) != kept:
+            losses.append(Loss(kind="moved", rule="order", what="text, refusal and calls"))
+    return losses
+
+
+DERIVED = frozenset({"extras", "rest", "blob", "name", "kind", "content", "raw"})
+"""Fields of a result or a call that say nothing new, or that are reported where they change."""
+
+
+def _differences(part: AnyPart, made: AnyPart | None, rules: Rules) -> Iterator[Loss]:
+    fields = part.__struct_fields__ if made is not None and type(made) is type(part) else ()
+    paired = isinstance(part, (ToolResult, ToolCall))
+    for name in fields:
+        held = getattr(part, name)
+        if name in {"extras", "rest", "blob"} or (paired and name in DERIVED):
+            continue
+        if held != getattr(made, name):
+            what = f"the {name} {held!r} of a part"
+            yield Loss(kind="omitted", rule="carries", what=what)
+    if type(part) is ToolCall and part.kind not in {"function", "custom"}:
+        yield Loss(kind="changed", rule="carries", what=f"a call of the kind {part.kind!r}")
+    if type(part) is ToolResult and rules.joins_results and len(part.content) > 1:
+        yield Loss(kind="changed", rule="carries", what="the texts of a result, as one")
 
 
 def _goes_on(last: Message, made: Message, rules: Rules) -> bool:

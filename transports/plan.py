@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from brute.events.messages import AnyPart, Hosted, Message, Origin, Text, ToolCall, ToolResult
 from brute.transports.ids import Calls
+from brute.transports.normal import unsaid
 from brute.transports.repair import Repair, trimmed
 from brute.transports.rules import Aim
 from brute.transports.shapes import Loss
@@ -43,8 +44,10 @@ def plan(messages: Sequence[Message], aim: Aim, *, deep: bool = False) -> Plan:
     planner = _Planner(messages, aim, deep)
     planner.run()
     repair = planner.repair
-    if deep and aim.rules.objects is not None:
-        repair.report_arguments()
+    if deep:
+        if aim.rules.objects is not None:
+            repair.report_arguments()
+        repair.losses += unsaid(planner.out, aim.rules)
     return Plan(planner.out, planner.system, repair.losses, repair.clean.hinted)
 
 
@@ -174,7 +177,10 @@ class _Planner:
             self.out.append(made)
             del self.open[index]
         else:
-            self.gather()[index] = made
+            answers = self.gather()
+            if index > len(answers):
+                self.repair.report("moved", "U4", "a result, to where its call stands")
+            answers[index] = made
         if len(self.open) == len(self.answers or ()):
             self.settle()
 
@@ -228,6 +234,7 @@ class _Planner:
     def append(self, message: Message) -> None:
         """Say a message now, or when the open calls are answered."""
         if self.open:
+            self.repair.report("moved", "U4", "what was said before a result, to behind it")
             self.gather()
             self.held.append(message)
         else:

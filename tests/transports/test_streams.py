@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brute.events.messages import ToolCall
+from brute.events.messages import Refusal, Text, ToolCall
 from brute.transports import Anthropic, MessageTransport, OpenAI
 from brute.transports.base import ProviderError, UnreadableReply
 from tests.transports.wires import (
@@ -46,10 +46,8 @@ def test_a_stream_ends_in_the_reply_that_was_streamed(
     deltas = [delta for event in events(body, cuts) for delta in reader.feed(event)]
 
     assert reader.finish() == whole
-    said = "".join(d.text for d in deltas)
-    assert said == whole.message.content + "".join(
-        p.text for p in whole.message.parts if type(p).__name__ == "Refusal"
-    )
+    said = "".join(part.text for part in whole.message.parts if isinstance(part, (Text, Refusal)))
+    assert "".join(delta.text for delta in deltas) == said
 
 
 @each_api
@@ -158,18 +156,25 @@ def test_wrap_each_takes_a_stream_in_every_form(
 def test_a_stream_is_read_when_it_is_asked_for_and_not_before(
     transport: type[MessageTransport], replies: object, events: Events
 ) -> None:
-    def untouched() -> Iterator[JSONObject]:
-        raise AssertionError("nobody asked")
-        yield {}
+    asked: list[int] = []
 
-    assert transport.wrap_each(untouched())
+    def told() -> Iterator[JSONObject]:
+        for number, event in enumerate(events(BODIES[transport], [3])):
+            asked.append(number)
+            yield event
+
+    messages = transport.wrap_each(told())
+
+    assert asked == []
+    assert len([*messages]) == 1
+    assert asked
 
 
 @each_api
 async def test_an_async_stream_gives_the_same_message(
     transport: type[MessageTransport], replies: st.SearchStrategy[JSONObject], events: Events
 ) -> None:
-    body = CHAT_BODY if transport is OpenAI else MESSAGES_BODY
+    body = BODIES[transport]
 
     async def streamed() -> Any:
         for event in events(body, [3]):
@@ -214,6 +219,7 @@ MESSAGES_BODY: JSONObject = {
     "stop_sequence": None,
     "usage": {"input_tokens": 3, "output_tokens": 5},
 }
+BODIES = {OpenAI: CHAT_BODY, Anthropic: MESSAGES_BODY}
 
 
 @pytest.mark.parametrize(
