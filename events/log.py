@@ -257,7 +257,7 @@ class EventLog:
             if extra.opening is not None:
                 raise UsageError(f"{session}: the session has begun already; a fork needs a new id")
             for tag, position in info.critical.items():
-                if tag not in EVENTS:
+                if tag not in EVENTS or self.entry(session, position).raw is not None:
                     raise CriticalUnknown(f"{session}@{position}", tag)
             extra = msgspec.structs.replace(extra, despite_critical=True)
             if self._store.commit(session, expect, cells, last, at, extra=extra):
