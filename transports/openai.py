@@ -134,6 +134,8 @@ def carried(part: Media) -> Media:
             url=None,
             file_id=None,
         )
+    if "as" in part.extra(API):
+        return part  # a dialect's own block, which carries what it carried
     if part.kind == "document":
         return replace(
             part,

@@ -20,7 +20,7 @@ from brute.events.messages import AnyPart, Hosted, Message, Origin, Text, ToolCa
 from brute.transports.ids import Calls
 from brute.transports.normal import unsaid
 from brute.transports.repair import Repair, trimmed
-from brute.transports.rules import Aim
+from brute.transports.rules import Aim, Rules
 from brute.transports.shapes import Loss
 from brute.transports.words import BEGINNING, CONTINUE, MIDWAY, no_result, text_of_result
 
@@ -79,7 +79,7 @@ class _Planner:
         repair, api, out = self.repair, self.rules.api, self.out
         is_plain = repair.clean.is_plain
         known = self.aim.model or self.aim.provider or self.aim.platform
-        for index, message in merged(self.messages):
+        for index, message in merged(self.messages, self.rules):
             role, parts, extras = message.role, message.parts, message.extras
             if role == "tool" and self.open and extras is None and len(parts) == 1:
                 # At a glance: the text of the next open call, which is half of all messages.
@@ -115,15 +115,17 @@ class _Planner:
     # -- assistant messages ----------------------------------------------------------------------
 
     def assistant(self, message: Message, own: bool) -> None:
-        if self.open or self.held or self.behind:
+        going_on = bool(self.open and self.out) and goes_on(self.out[-1], message, self.rules)
+        if not going_on and (self.open or self.held or self.behind):
             self.settle()
+        before = self.open if going_on else []
         standing = self.repair.as_it_stands(message, own)
         if standing is not None:
-            self.say_as_assistant(*standing, own)
+            self.say_as_assistant(standing[0], before + standing[1], own)
             return
         made, calls, results = self.repair.assistant(message, own)
         if made is not None:
-            self.say_as_assistant(made, calls, own)
+            self.say_as_assistant(made, before + calls, own)
         for result in results:
             self.result(result, message, own)
 
@@ -301,22 +303,22 @@ class _Planner:
             self.out.append(Message.user(CONTINUE))
 
 
-def merged(messages: Sequence[Message]) -> Iterable[tuple[int, Message]]:
+def merged(messages: Sequence[Message], rules: Rules) -> Iterable[tuple[int, Message]]:
     """The messages with their indexes; parallel calls that were split over several, joined again.
 
     Only neighbours that both call, from one origin: what some libraries make of one reply.
     """
     if ("assistant", "assistant") not in pairwise([message.role for message in messages]):
         return enumerate(messages)
-    return _merged(messages)
+    return _merged(messages, rules)
 
 
-def _merged(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
+def _merged(messages: Sequence[Message], rules: Rules) -> Iterator[tuple[int, Message]]:
     held: Message | None = None
     start = 0
     for index, message in enumerate(messages):
         if held is not None:
-            if _is_split(held, message):
+            if is_split(held, message) and not goes_on(held, message, rules):
                 held = replace(held, parts=held.parts + message.parts, extras=None)
                 continue
             yield start, held
@@ -325,10 +327,21 @@ def _merged(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
         yield start, held
 
 
-def _is_split(one: Message, other: Message) -> bool:
+def is_split(one: Message, other: Message) -> bool:
+    """Whether two neighbours look like one reply: both call, and nothing stands between."""
     return (
         one.role == other.role == "assistant"
         and one.origin == other.origin
         and any(type(part) is ToolCall for part in one.parts)
         and any(type(part) is ToolCall for part in other.parts)
     )
+
+
+def goes_on(one: Message, other: Message, rules: Rules) -> bool:
+    """Whether two halves of one reply may stay apart, as this API took them and reads them as one.
+
+    Text in the second half would stand behind a call.
+    """
+    own = other.origin is not None and other.origin.api == rules.api
+    spoken = rules.calls_last and any(type(part) is Text for part in other.parts)
+    return own and rules.joins is not None and not spoken and is_split(one, other)
