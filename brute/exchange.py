@@ -71,11 +71,12 @@ def export_session(log: Log, session: str, *, upto: int | None = None) -> Iterat
     yield _line({**head, "entries": last + 1})
     written: set[str] = set()
     expected = 0
-    for _, position, topic, state in events.states(session, upto=last):
+    for row in events.states(session, upto=last):
+        _, position, topic, state = row
         if position != expected:
             break
         expected += 1
-        for name in blobs.references(state):
+        for name in events.references(row):
             if name not in written:
                 written.add(name)
                 yield from _blob(name, events.blob(name))

@@ -2,6 +2,9 @@
 
 A record whose media hold more than `LIMIT` bytes is stored as `large`, with `blob="sha256:…"` in
 place of `data`. Whoever reads it finds `data` again and never sees the difference.
+
+Only in a `large` record is a `blob` a reference. Elsewhere it is what somebody wrote, be it in a
+media part or in the JSON of a tool, and stays as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ LIMIT = 4096
 MEDIA = b'"type":"media"'
 """Stands in the state of every record that holds a media part this version knows."""
 
-_REFERENCES = re.compile(rb'"blob":"(sha256:[0-9a-f]{64})"')
+_NAMES = re.compile(rb"sha256:[0-9a-f]{64}")
 
 V = TypeVar("V", bound=Value)
 
@@ -33,9 +36,26 @@ def hash_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def references(state: bytes) -> list[str]:
-    """The hashes that a stored record refers to."""
-    return [match.decode() for match in _REFERENCES.findall(state)]
+def references(record: Record) -> list[str]:
+    """The hashes of the bytes without which a stored record cannot be read."""
+    found: list[str] = []
+
+    def see(media: Media) -> Media:
+        if media.blob is not None and media.data is None:
+            found.append(media.blob)
+        return media
+
+    if record.large:
+        _each_media(record, see)
+    return found
+
+
+def mentions(raw: bytes) -> list[str]:
+    """The hashes in a large state not all of which is understood; any of them may refer to bytes.
+
+    A newer version may have put references where this one knows of no media.
+    """
+    return [name.decode() for name in _NAMES.findall(raw)]
 
 
 def take_out(record: Record) -> tuple[Record, dict[str, bytes]]:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import msgspec
 
 from brute.events import blobs, codec, tail
-from brute.events.blobs import references
+from brute.events.blobs import mentions, references
 from brute.events.entries import Entry, Record
 from brute.events.errors import (
     Conflict,
@@ -309,8 +309,10 @@ class EventLog:
                 cells[cell] = _encode(smaller)
         return taken
 
-    def _check_references(self, session: str, state: bytes, given: Mapping[str, bytes]) -> None:
-        for name in references(state):
+    def _check_references(
+        self, session: str, names: Iterable[str], given: Mapping[str, bytes]
+    ) -> None:
+        for name in names:
             if name not in given and self._store.blob(name) is None:
                 raise UsageError(
                     f"{session}: the rows refer to bytes {name}, which were not given and are not "
@@ -573,8 +575,10 @@ class EventLog:
             if tag_of(record.event) != topic or _shown(topic) != topic:
                 raise UsageError(f"{session}@{position}: the topic {topic!r} is not its event's")
             if record.large:
-                self._check_references(session, state, given)
-                large.update((name, given[name]) for name in references(state) if name in given)
+                needed = references(record)
+                self._check_references(session, needed, given)
+                names = needed if raw is None else needed + mentions(raw)
+                large.update((name, given[name]) for name in names if name in given)
             cells += (session, position, topic, state)
             entries.append(Entry(session, position, record, raw))
         _check_hashes(session, large)
@@ -591,11 +595,23 @@ class EventLog:
     def blobs(self, session: str) -> Iterator[tuple[str, bytes]]:
         """The large bytes that the rows of the session refer to, each once, with their hash."""
         seen: set[str] = set()
-        for _, _, _, state in self.states(session):
-            for name in references(state):
+        for row in self.states(session):
+            for name in self.references(row):
                 if name not in seen:
                     seen.add(name)
                     yield name, self.blob(name)
+
+    def references(self, row: State) -> list[str]:
+        """The hashes of the large bytes that a row of `states` refers to.
+
+        Raises `CorruptStore` for a row that is no record.
+        """
+        stream, position, topic, state = row
+        record, raw = codec.decode(topic, state, f"{self.where}: {stream}@{position}")
+        names = references(record)
+        if record.large and raw is not None:
+            names += [name for name in mentions(raw) if self._store.blob(name) is not None]
+        return names
 
     def drop(self, stream: str) -> None:
         """Delete a sibling stream (`SESSION~POSITION`). Entries of a session are never deleted."""

@@ -48,6 +48,7 @@ from brute.events.errors import (
     UsageError,
 )
 from brute.events.events import (
+    EffectReturned,
     Event,
     Link,
     NoteAdded,
@@ -60,7 +61,7 @@ from brute.events.events import (
     tag_of,
 )
 from brute.events.log import CHUNK, Draft, EventLog, Notice
-from brute.events.messages import Media, Message, Text, ToolResult
+from brute.events.messages import Json, Media, Message, Text, ToolResult
 from brute.events.store.base import Synchronous
 from brute.testing import strategies as st
 
@@ -591,6 +592,40 @@ class StoreContract:
         log.append("s", [event], expect=-1)
 
         assert [entry.event for entry in log.read("s")] == [event]
+
+    def test_what_only_looks_like_a_reference_refers_to_nothing(self, log: EventLog) -> None:
+        look = {"type": "media", "blob": "sha256:" + "0" * 64}
+        made_up = Media(kind="image", blob="sha256:" + "1" * 64)
+        large = Media(kind="image", data=b"x" * 2 * LIMIT)
+        events: list[Event] = [
+            NoteAdded(text='"blob":"sha256:' + "0" * 64 + '"', data=look),
+            EffectReturned(value=look),
+            ToolReturned(content=(Json(value=look), large)),
+            PromptAppended(message=Message.user(made_up)),
+        ]
+
+        log.append("s", events, expect=-1)
+        assert [name for name, _ in log.blobs("s")] == [hash_of(b"x" * 2 * LIMIT)]
+        with EventLog.open(":memory:") as other:
+            rows = [row[1:] for row in log.states("s")]
+            other.import_states("s", rows, expect=-1, blobs=dict(log.blobs("s")))
+
+            assert [entry.event for entry in other.read("s")] == events
+
+    def test_the_bytes_of_a_large_event_of_a_newer_version_come_along(self, log: EventLog) -> None:
+        image = Media(kind="image", data=b"x" * 2 * LIMIT)
+        log.append("old", [PromptAppended(message=Message.user(image))], expect=-1)
+        name = hash_of(b"x" * 2 * LIMIT)
+        event = f'{{"type":"film.seen","blob":"{name}","not":"sha256:{"0" * 64}"}}'
+        state = f'{{"at":5,"large":true,"event":{event}}}'.encode()
+        log.import_states("s", [(0, "film.seen", state)], expect=-1)
+
+        with EventLog.open(":memory:") as other:
+            rows = [row[1:] for row in log.states("s")]
+            other.import_states("s", rows, expect=-1, blobs=dict(log.blobs("s")))
+
+            assert other.blob(name) == image.data
+            assert [name for name, _ in other.blobs("s")] == [name]
 
     def test_bytes_that_are_not_there_are_said_to_be_missing(self, log: EventLog) -> None:
         with pytest.raises(CorruptStore, match="are missing"):
