@@ -135,7 +135,7 @@ class Datastore(SQLiteDatastore):
 class Factory(SQLiteFactory):
     """The library's factory; it looks at no variable of the process environment."""
 
-    def __init__(self, pool: Pool, where: str) -> None:
+    def __init__(self, pool: Pool, where: str, file: layout.Whereabouts) -> None:
         environment = {
             self.SQLITE_DBNAME: pool.db_name,
             self.ORIGINATOR_ID_TYPE: "text",
@@ -143,11 +143,11 @@ class Factory(SQLiteFactory):
         }
         super().__init__(Environment("", environment))
         self.datastore = self.ours = Datastore(pool)
-        self.where = where
+        self.where, self.file = where, file
 
     def application_recorder(self) -> SQLiteStore:
         """The recorder, which is the store."""
-        return SQLiteStore(self.ours, where=self.where)
+        return SQLiteStore(self.ours, self.where, self.file)
 
 
 class SQLiteStore(SQLiteApplicationRecorder):
@@ -155,9 +155,16 @@ class SQLiteStore(SQLiteApplicationRecorder):
 
     datastore: Datastore
 
-    def __init__(self, datastore: Datastore, where: str) -> None:
+    def __init__(
+        self, datastore: Datastore, where: str, file: layout.Whereabouts | None = None
+    ) -> None:
         super().__init__(datastore)
         self.where = where
+        self._file = file
+        self.look = file.look_now_and_then if file is not None else _nothing
+        # FULL promises that what is acknowledged stays, so it looks each time: 1 % of a commit.
+        full = file is not None and datastore.pool.options.synchronous == "FULL"
+        self._look_to_write = file.look if file is not None and full else self.look
         self.read_only = datastore.pool.options.read_only
         self._closed: str | None = None
         self._lock = threading.Lock()
@@ -183,6 +190,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         """See `Store.commit`."""
         with self._lock:
             writer = self._writer or self._open_writer()
+            self._look_to_write()
             try:
                 execute = writer.execute
                 execute("BEGIN IMMEDIATE")
@@ -212,6 +220,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         """See `Store.append_sibling`."""
         with self._lock:
             writer = self._writer or self._open_writer()
+            self._look_to_write()
             try:
                 writer.execute("BEGIN IMMEDIATE")
                 found = writer.execute(_LAST, (stream,)).fetchone()[0]
@@ -232,6 +241,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         """See `Store.drop`."""
         with self._lock:
             writer = self._writer or self._open_writer()
+            self._look_to_write()
             try:
                 writer.execute("DELETE FROM stored_events WHERE originator_id=?", (stream,))
             except DRIVER as error:
@@ -246,11 +256,16 @@ class SQLiteStore(SQLiteApplicationRecorder):
                 "the log is open for reading only",
                 "open it without read_only, as a user who may write the file and its folder",
             )
+        self._writer = self._connect()
+        return self._writer
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._file is not None:
+            self._file.look()  # where there is none, SQLite would make one
         try:
-            self._writer = self.datastore.pool.connect()
+            return self.datastore.pool.connect()
         except DRIVER as error:
             raise translated(error, self.where) from error
-        return self._writer
 
     def _roll_back(self, writer: sqlite3.Connection) -> None:
         # A connection that cannot roll back is given up; the next commit opens a new one.
@@ -273,6 +288,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         except IndexError:
             reader = self._open_reader()
         try:
+            self.look()
             rows = reader.execute(sql, parameters).fetchall()
         except BaseException as error:
             reader.close()
@@ -288,10 +304,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
     def _open_reader(self) -> sqlite3.Connection:
         if self._closed:
             raise LogClosed(self.where, self._closed)
-        try:
-            return self.datastore.pool.connect()
-        except DRIVER as error:
-            raise translated(error, self.where) from error
+        return self._connect()
 
     def states(self, stream: str, low: int, high: int, limit: int) -> list[StateRow]:
         """See `Store.states`."""
@@ -391,6 +404,7 @@ class SQLiteStore(SQLiteApplicationRecorder):
         ids: list[int] = []
         with self._lock:
             writer = self._writer or self._open_writer()
+            self._look_to_write()
             try:
                 writer.execute("BEGIN IMMEDIATE")
                 for event in stored_events:
@@ -486,6 +500,7 @@ class SQLiteWatch:
         changed = self._event.is_set()
         self._event.clear()
         if self._connection is not None:
+            self._store.look()
             try:
                 version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             except DRIVER as error:
@@ -557,6 +572,10 @@ def _info(row: Sequence[Any]) -> SessionInfo:
     )
 
 
+def _nothing() -> None:
+    """A log in memory has no file to look at."""
+
+
 def _text_id(id: UUID | str) -> str:
     return id.hex if isinstance(id, UUID) else id
 
@@ -574,7 +593,7 @@ def open_sqlite(path: str, options: Options) -> SQLiteStore:
     uri = layout.uri_of(path, options)
     pool = Pool(uri, options)
     layout.prepare(pool.connect, path, options)
-    return Factory(pool, path).application_recorder()
+    return Factory(pool, path, layout.Whereabouts(path)).application_recorder()
 
 
 _open_stores: weakref.WeakSet[SQLiteStore] = weakref.WeakSet()

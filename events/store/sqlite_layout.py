@@ -26,6 +26,10 @@ SMALLEST = 512
 it: closing it again would let go of the locks that SQLite has on it in this process
 (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_)."""
 
+LOOK = 0.1
+"""Seconds between two looks at whether the file is still there, where one at every turn would be
+felt: it takes 1.4 us, an append in NORMAL 30."""
+
 TABLES = (
     """CREATE TABLE IF NOT EXISTS stored_events (
   originator_id TEXT NOT NULL,
@@ -78,6 +82,48 @@ def check_path(path: str, options: Options) -> Options:
     if not (_writable(file) and beside):
         return replace(options, read_only=True)
     return options
+
+
+class Whereabouts:
+    """Notices that the file of an open log was deleted or replaced.
+
+    SQLite would go on writing into a file that no path leads to any more. While it has the file
+    open, no other file is given its inode.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._where, self._path = path, Path(path).absolute()
+        self._file = self._found()
+        self._due = 0.0
+
+    def look(self) -> None:
+        """Raise `StoreError` unless the file is where it was."""
+        self._due = time.monotonic() + LOOK
+        found = self._found()
+        if found == self._file or found is None or self._file is None:
+            return
+        happened = "replaced by another" if found else "deleted"
+        raise StoreError(
+            self._where,
+            f"the file was {happened} while the log was open; nothing more is written",
+            "put the file back, or open the log again to begin a new one there; what was appended "
+            "last may be only in the file that is gone",
+        )
+
+    def look_now_and_then(self) -> None:
+        """`look`, unless that was a moment ago."""
+        if time.monotonic() >= self._due:
+            self.look()
+
+    def _found(self) -> tuple[int, ...] | None:
+        """What names the file at the path: empty if there is none, None if that is not known."""
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - half the time of Path.stat
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def _writable(path: Path) -> bool:

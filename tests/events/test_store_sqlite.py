@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import resource
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -219,6 +221,82 @@ def test_a_missing_file_is_made_only_if_it_may_be(tmp_path: Path, how: dict[str,
 
     assert (tmp_path / "agent.db").read_bytes() == b""
     EventLog.open(tmp_path / "agent.db").close()
+
+
+# -- a file that goes away while the log is open ---------------------------------------------------
+
+
+def _delete(path: Path) -> None:
+    for file in path.parent.glob("agent.db*"):
+        file.unlink()
+
+
+def _replace(path: Path) -> None:
+    _delete(path)
+    with EventLog.open(path) as other:
+        other.append("other", notes("a"), expect=-1)
+
+
+def until_it_fails(act: Callable[[], object]) -> None:
+    """Do it again and again, for at most ten seconds."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        act()
+
+
+@pytest.mark.parametrize(
+    ("happens", "word"), [(_delete, "deleted"), (_replace, "replaced by another")]
+)
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(
+    path: Path, happens: Callable[[Path], None], word: str
+) -> None:
+    with EventLog.open(path) as log:
+        log.append("s", notes("c"), expect=1)
+        happens(path)
+
+        for _ in range(2):
+            with pytest.raises(StoreError, match=rf"agent\.db: the file was {word} while"):
+                log.append("s", notes("d"), expect=2)
+        with pytest.raises(StoreError, match=word):
+            log.append("s~1", notes("d"), expect=-1)
+
+    assert path.exists() == (happens is _replace)
+    if path.exists():
+        with EventLog.open(path) as other:
+            assert [info.id for info in other.sessions()] == ["other"]
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_file_that_is_gone_is_noticed_soon_whatever_is_done(path: Path, written: bool) -> None:
+    with EventLog.open(path, synchronous="NORMAL") as log, EventLog.open(path) as follower:
+        last = itertools.count(1)
+        if written:
+            log.append("s", notes("x"), expect=next(last))
+        following = follower.follow(timeout=10)
+        next(following)
+        _delete(path)
+
+        with pytest.raises(StoreError, match="deleted"):
+            until_it_fails(lambda: log.append("s", notes("x"), expect=next(last)))
+        with pytest.raises(StoreError, match="deleted"):
+            until_it_fails(lambda: list(log.read("s")))
+        with pytest.raises(StoreError, match="deleted"):
+            list(following)
+
+    assert not path.exists()
+
+
+def test_a_file_that_was_put_back_is_the_log_again(path: Path) -> None:
+    with EventLog.open(path) as log:
+        log.append("s", notes("c"), expect=1)
+        path.rename(path.with_name("away.db"))
+        with pytest.raises(StoreError, match="deleted"):
+            log.append("s", notes("d"), expect=2)
+
+        path.with_name("away.db").rename(path)
+
+        log.append("s", notes("d"), expect=2)
+        assert texts(log.read("s")) == ["a", "b", "c", "d"]
 
 
 # -- files that are no log -------------------------------------------------------------------------
