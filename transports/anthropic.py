@@ -41,6 +41,7 @@ from brute.transports.rules import NAME, SAFE_WORD, Aim, Pattern, Rules, fitting
 from brute.transports.shapes import Loss, Received, UnreadableReply
 from brute.transports.wire import (
     extras,
+    from_data_url,
     image_type,
     is_array,
     is_object,
@@ -98,7 +99,7 @@ def take_media(part: Media) -> Media | None:
     if part.kind not in {"image", "document"}:
         return None
     if part.data is None:
-        return part if part.file_id or part.url else None
+        return _by_reference(part)
     if part.kind == "image":
         said = image_type(part.data, part.media_type)
         if said not in IMAGES or not part.data:
@@ -112,6 +113,17 @@ def take_media(part: Media) -> Media | None:
         residual = {**part.extra(API), "plain": True}
         return replace(part, media_type="text/plain", extras={**(part.extras or {}), API: residual})
     return None
+
+
+def _by_reference(part: Media) -> Media | None:
+    """Media by file id or address; a data URL is data, and no address here."""
+    if part.file_id:
+        return part
+    inline = from_data_url(part.url)
+    if inline is not None:
+        return take_media(replace(part, media_type=inline[0], data=inline[1], url=None))
+    known = part.url is not None and part.url.startswith(("https://", "http://"))
+    return part if known else None
 
 
 def carried(part: Media) -> Media:

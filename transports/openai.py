@@ -108,7 +108,8 @@ def take_media(part: Media) -> Media | None:
 
 
 def _by_url(part: Media) -> Media | None:
-    return part if part.url and part.data is None else None
+    known = part.url is not None and part.url.startswith(("https://", "http://", "data:"))
+    return part if known and part.data is None else None
 
 
 def _typed(part: Media, media_type: str | None) -> Media | None:

@@ -179,7 +179,8 @@ def _dump_media(part: Media, x: JSONObject) -> JSONObject:
         said = {"data": to_base64(part.data), "format": audio_format(part.media_type), **inner}
         return {"type": "input_audio", "input_audio": said, **others}
     if part.kind == "document" and "as" not in x:
-        members = {"filename": part.name, "file_id": part.file_id, "file_data": url}
+        data = None if part.data is None else url
+        members = {"filename": part.name, "file_id": part.file_id, "file_data": data}
         held = {k: v for k, v in members.items() if v is not None}
         return {"type": "file", "file": {**held, **inner}, **others}
     word = x.get("as", f"{part.kind}_url")

@@ -34,11 +34,6 @@ CONTENT: dict[str, frozenset[str]] = {
     "function": frozenset({"text"}),
     "assistant": frozenset({"text", "refusal"}),
 }
-STAND_IN = (
-    *("tool_calls", "function_call", "audio", "refusal"),
-    *("reasoning", "reasoning_content", "reasoning_details"),
-)
-"""Members of an assistant message that may stand for content; the latter are gateways' own."""
 LONGEST_ID = 64
 SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
 
@@ -108,7 +103,8 @@ def _orphans(body: JSONObject) -> Iterator[Find]:
 
 def _content_or_else(body: JSONObject) -> Iterator[Find]:
     for at, message in _of(body, "assistant"):
-        if message.get("content") is None and not any(message.get(k) for k in STAND_IN):
+        others = (held for key, held in message.items() if key not in {"role", "content", "name"})
+        if message.get("content") is None and not any(others):
             yield f"{at}/content", "no content, and nothing that may stand for it"
 
 

@@ -265,12 +265,17 @@ class Repair:
                 parts.append(made)
         self.ids.know(mine)
         results = [part for part in message.parts if type(part) is ToolResult]
-        if not parts and not (own and message.extra(self.api).get("form") == "list"):
+        if not parts and not (own and self._says_otherwise(message)):
             self.report("omitted", "A3", "an assistant message that says nothing")
             return None, [], results
         if self.rules.calls_last:
             parts = self._calls_last(parts)
         return self.changed(message, parts, own), calls, results
+
+    def _says_otherwise(self, message: Message) -> bool:
+        """Whether an empty message of the API says something in members of its own."""
+        said = message.extra(self.api)
+        return any(v for k, v in said.items() if k != "form") or said.get("form") == "list"
 
     def _assistant_part(
         self, index: int, part: AnyPart, message: Message, own: bool

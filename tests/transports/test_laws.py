@@ -105,7 +105,7 @@ def test_a_list_that_loses_nothing_keeps_its_words_calls_and_order(
 def _said(messages: list[Message]) -> list[tuple[str, ...]]:
     out: list[tuple[str, ...]] = []
     for part in (part for message in messages for part in message.parts):
-        if isinstance(part, Text):
+        if isinstance(part, Text) and part.text:
             out.append(("text", part.text))
         elif isinstance(part, ToolCall):
             out.append(("call", str(part.id), part.name))
