@@ -94,8 +94,9 @@ def _perform(operation: Do | Next) -> object:
 
 
 def _discard(awaitable: Awaitable[object]) -> None:
-    if inspect.iscoroutine(awaitable):
-        awaitable.close()  # otherwise Python warns that it was never awaited
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()  # otherwise Python warns that it was never awaited
 
 
 async def run_async(steps: Steps[T]) -> T:

@@ -141,6 +141,9 @@ def effect(fn: Callable[..., Any] | None = None, /, *, idempotent: bool = False)
     In an agent function its intent is durable before it runs and its outcome after; a replay is
     served the outcome. After a crash between the two nobody knows whether it ran: the outcome is
     `unknown` and it is not run again, unless it is declared `idempotent`.
+
+    In a thread of your own Python does not know the session any more: call it there as
+    `session.call(fn, …)`.
     """
     if fn is not None:
         return Effect(fn)

@@ -8,11 +8,12 @@ run goes on live and a replay raises `Divergence`.
 from __future__ import annotations
 
 import contextvars
+import inspect
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 from brute.divergence import Divergence, Kind
 from brute.events.entries import Entry
@@ -31,6 +32,9 @@ from brute.events.events import (
     tag_of,
 )
 from brute.events.log import Draft, EventLog
+from brute.projections.lanes import within
+
+T = TypeVar("T")
 
 LANE: contextvars.ContextVar[str] = contextvars.ContextVar("brute-lane", default="/")
 """The lane of the code that runs now."""
@@ -100,6 +104,8 @@ class Live:
         """The epoch of the run this journal writes for; None outside a run."""
         self.lock = threading.RLock()
         self.fenced: Fenced | None = None
+        self._answered: dict[int, int] | None = None
+        self._looked = 0
         self.missed: list[Entry] = []
         """What other writers had appended when an append of ours last conflicted."""
 
@@ -147,8 +153,7 @@ class Live:
         drafts = [self._signed(draft) for draft in drafts]
         with self.lock:
             for attempt in range(REBASES):
-                if self.fenced is not None:
-                    raise self.fenced
+                self._refuse(drafts)
                 try:
                     entries = self.log.append(self.session, drafts, expect=self.last)
                 except Conflict:
@@ -165,8 +170,7 @@ class Live:
         Raises `Conflict` if another writer was faster.
         """
         with self.lock:
-            if self.fenced is not None:
-                raise self.fenced
+            self._refuse(drafts)
             signed = [self._signed(draft) for draft in drafts]
             entries = self.log.append(self.session, signed, expect=self.last)
             self.entries.extend(entries)
@@ -196,16 +200,33 @@ class Live:
 
     def _rebase(self, drafts: Sequence[Draft], new: Sequence[Entry], attempt: int) -> None:
         """Whether the drafts still hold after `new`; raises if they do not."""
-        if self.fenced is not None:
-            raise self.fenced
         if not new and attempt == REBASES - 1:
             return
-        answers = {e.cause: e for e in new if class_of(e.event) is EventClass.OUTCOME}
+        self._refuse(drafts)
         for draft in drafts:
-            if draft.cause is not None and draft.cause in answers:
-                raise AlreadyAnswered(self.session, draft.cause, answers[draft.cause].position)
             if not self._rebases(draft.event):
                 raise Conflict(self.session, new[0].position - 1 if new else self.last, self.last)
+
+    def _refuse(self, drafts: Sequence[Draft]) -> None:
+        """Raise for what may not be appended at all: by a fenced writer, or a second outcome."""
+        if self.fenced is not None:
+            raise self.fenced
+        for draft in drafts:
+            if draft.cause is not None and class_of(draft.event) is EventClass.OUTCOME:
+                found = self.answers.get(draft.cause)
+                if found is not None:
+                    raise AlreadyAnswered(self.session, draft.cause, found)
+
+    @property
+    def answers(self) -> dict[int, int]:
+        """For each intent that has its outcome, the position of that outcome."""
+        if self._answered is None:
+            self._answered, self._looked = {}, 0
+        for entry in self.entries[self._looked :]:
+            if entry.cause is not None and class_of(entry.event) is EventClass.OUTCOME:
+                self._answered.setdefault(entry.cause, entry.position)
+        self._looked = len(self.entries)
+        return self._answered
 
     def _rebases(self, event: Event) -> bool:
         """Whether the event holds behind what the last conflict brought in.
@@ -218,6 +239,43 @@ class Live:
         if self.epoch is None and isinstance(event, PromptAppended):
             return True
         return isinstance(event, INDEPENDENT) and self.inputs_only()
+
+
+def body_lane(intent: Entry) -> str:
+    """The lane in which the body of a tool or effect runs: nothing it says is said again."""
+    return f"{intent.lane.rstrip('/')}/@{intent.position}"
+
+
+def in_lane(lane: str, thunk: Callable[[], T]) -> Callable[[], T]:
+    """`thunk`, run (and awaited, if it is async) in a lane."""
+
+    def call() -> T:
+        token = LANE.set(lane)
+        try:
+            result = thunk()
+        finally:
+            LANE.reset(token)
+        return cast(T, _InLane(lane, result)) if inspect.isawaitable(result) else result
+
+    return call
+
+
+class _InLane(Awaitable[T]):
+    """An awaitable that is awaited in a lane; closing it closes what is inside."""
+
+    def __init__(self, lane: str, inner: Awaitable[T]) -> None:
+        self._lane, self._inner = lane, inner
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        token = LANE.set(self._lane)
+        try:
+            return (yield from self._inner.__await__())
+        finally:
+            LANE.reset(token)
+
+    def close(self) -> None:
+        if inspect.iscoroutine(self._inner):
+            self._inner.close()
 
 
 def _epoch(entry: Entry) -> int:
@@ -263,11 +321,14 @@ class Served:
         """What other writers said meanwhile; supplied at its place."""
         self.diverged: Divergence | None = None
         self.is_live = False
+        self._in_bodies: list[Entry] = []
         for entry in recording:
             self._file(entry, runs)
 
     def _file(self, entry: Entry, runs: frozenset[str]) -> None:
         kind = class_of(entry.event)
+        if "@" in entry.lane and entry.run in runs:
+            self._in_bodies.append(entry)
         if entry.cause is not None and kind is EventClass.OUTCOME:
             self.outcomes.setdefault(entry.cause, entry)
         elif entry.run in runs and kind in COMPARED:
@@ -355,10 +416,21 @@ class Served:
         outcome = self.outcomes.get(intent.position)
         if outcome is not None:
             with self.lock:
+                self._skip_body(body_lane(intent))
                 self._see(outcome)
         elif self.live is None:
             raise self._diverge("short", (intent.position, intent.lane), intent.event, None)
         return outcome
+
+    def _skip_body(self, body: str) -> None:
+        """See what a served tool or effect had said in its body; it is not entered again."""
+        if not self._in_bodies:
+            return
+        for lane in [lane for lane in self.lanes if within(lane, body)]:
+            del self.lanes[lane]
+        for entry in self._in_bodies:
+            if within(entry.lane, body):
+                self._see(entry)
 
     def serves(self) -> bool:
         """Whether the next fact of this lane comes from the recording."""

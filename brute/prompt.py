@@ -85,6 +85,8 @@ class Prompt:
         """
         index = self._index(target)
         role = self._place.messages[index].role
+        if not parts:
+            raise UsageError("append_to adds nothing; give at least one text or part")
         return self._edit(
             "append_to", Message(role=role, parts=as_parts(parts)), self._anchor(index), lifetime
         )
@@ -163,6 +165,8 @@ def _message(role: Role | Message, parts: tuple[str | AnyPart, ...]) -> Message:
         if parts:
             raise UsageError("give a Message, or a role and its parts, not both")
         return role
+    if not parts:
+        raise UsageError(f"a {role} message says nothing; give at least one text or part")
     return Message(role=role, parts=as_parts(parts))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from brute.events.errors import BruteError
 from brute.events.events import Failure, ReplyReceived
@@ -47,7 +49,7 @@ class StreamCut(BruteError):
     def __str__(self) -> str:
         return (
             f"{self.session}@{self.position}: the reply was cut ({self.reason}); what had come of "
-            "it is in the log, its calls are not run. Send the turn again to go on"
+            "it is in the log, its calls are not run. Take another turn to go on"
         )
 
 
@@ -90,6 +92,43 @@ class OutcomeUnknown(BruteError):
             "its outcome was known. Find out whether it happened; declare it "
             "@brute.effect(idempotent=True) if it may run again"
         )
+
+
+E = TypeVar("E", bound=BruteError)
+
+_HOMES = ("builtins", "asyncio", "openai", "anthropic", "httpx", "httpx2")
+"""Modules whose errors a replay raises as what they were, if they are loaded. Nothing is ever
+imported by a name that stands in a log."""
+
+
+def as_it_was(error: E, failure: Failure, namespace: Mapping[str, object] | None = None) -> E:
+    """`error`, as an instance of the recorded exception's class too, so that it is caught alike.
+
+    The class is looked up by its name in `namespace` (the globals of the user's own function) and
+    in loaded modules; where there is none, `error` itself comes back.
+    """
+    original = _named(failure.kind, namespace or {})
+    if original is None or isinstance(error, original):
+        return error
+    try:
+        twin: Any = type(failure.kind, (type(error), original), {})
+        raised: E = twin.__new__(twin)
+    except TypeError:  # two classes whose instances cannot be one object
+        return error
+    raised.__dict__.update(error.__dict__)
+    raised.args = error.args
+    if failure.status is not None:
+        raised.__dict__["status_code"] = failure.status
+    return raised
+
+
+def _named(name: str, namespace: Mapping[str, object]) -> type[BaseException] | None:
+    places = [namespace, *(vars(sys.modules[m]) for m in _HOMES if m in sys.modules)]
+    for place in places:
+        found = place.get(name)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found
+    return None
 
 
 class TurnLimit(BruteError):

@@ -12,10 +12,20 @@ from typing import Any, TypeVar
 
 from brute.effects import CURRENT
 from brute.events.entries import Entry
-from brute.events.errors import UsageError
-from brute.events.events import Failure, RunEnded, RunStarted
+from brute.events.errors import UsageError, WrongType
+from brute.events.events import (
+    EffectReturned,
+    Failure,
+    ReplyInterrupted,
+    RequestFailed,
+    RequestSent,
+    RunEnded,
+    RunStarted,
+    TurnStarted,
+    class_of,
+)
 from brute.events.log import Draft
-from brute.journal import LANE, Live, Served
+from brute.journal import COMPARED, LANE, Live, Served
 from brute.log import Log
 from brute.session import Session
 from brute.tools import canonical, failure_of
@@ -31,6 +41,7 @@ def record(agent: AgentFunction, log: Log, id: str | None = None, /, **args: obj
     The arguments are recorded too: a resumed or replayed run gets the same. Returns what the
     function returns; awaited if it is async.
     """
+    _check_agent(agent, log)
     session_id = _ensure(log, id)
     entries = log.entries(session_id)
     recorded = canonical(args) if args else None
@@ -50,6 +61,7 @@ def resume(agent: AgentFunction, log: Log, id: str, /) -> Any:
     Raises `UsageError` if nothing was recorded, `Divergence` if the function does not do again
     what it did.
     """
+    _check_agent(agent, log)
     session_id = log.events.find(id)
     entries = log.entries(session_id)
     chain = _chain(entries)
@@ -73,12 +85,20 @@ def replay(agent: AgentFunction, log: Log, id: str, /) -> Any:
     `Divergence` at the first place where it does something else than was recorded, and
     `UsageError` if nothing was recorded.
     """
+    _check_agent(agent, log)
     session_id = log.events.find(id)
     entries = log.entries(session_id)
     chain = _chain(entries)
     served = _serve(entries, chain, None)
     first = _started(chain[0])
     return _enter(agent, Session(log, session_id, served), first.args or {}, None, served)
+
+
+def _check_agent(agent: object, log: object) -> None:
+    if not callable(agent):
+        raise WrongType("the agent", agent, "a function that takes a session")
+    if not isinstance(log, Log):
+        raise WrongType("the log", log, "what brute.open gives")
 
 
 def _ensure(log: Log, id: str | None) -> str:
@@ -120,9 +140,48 @@ def _ended(entries: Sequence[Entry], chain: Sequence[Entry]) -> RunEnded | None:
 def _serve(entries: Sequence[Entry], chain: Sequence[Entry], live: Live | None) -> Served:
     start = chain[0].position
     runs = frozenset(entry.run for entry in chain if entry.run is not None)
+    continued = chain if live is not None else chain[:-1]
+    dropped = {p for run in continued for p in _ended_by(entries, run.run)}
     prefix = [entry for entry in entries if entry.position < start]
-    recording = [entry for entry in entries if entry.position >= start]
+    recording = [e for e in entries if e.position >= start and e.position not in dropped]
     return Served(prefix, recording, runs, live)
+
+
+FAILURES = (RequestFailed, ReplyInterrupted)
+
+
+def _ended_by(entries: Sequence[Entry], run: str | None) -> set[int]:
+    """The positions of the turn or effect whose failure ended a run that another one continues.
+
+    The continuing run says them again, for real; so they are not served.
+    """
+    said = [e for e in entries if e.run == run and class_of(e.event) in COMPARED]
+    ends = [e for e in entries if e.run == run and isinstance(e.event, RunEnded)]
+    if not said or not ends or _error_of(ends[-1]) is None:
+        return set()
+    last = said[-1]
+    outcome = next((e for e in entries if e.cause == last.position and _failed(e)), None)
+    if outcome is None:
+        return set()
+    dropped = {last.position, outcome.position}
+    if isinstance(last.event, RequestSent):  # the settings and changes of its turn go with it
+        for entry in reversed(said[:-1]):
+            if entry.lane == last.lane:
+                dropped.add(entry.position)
+                if isinstance(entry.event, TurnStarted):
+                    break
+    return dropped
+
+
+def _error_of(entry: Entry) -> Failure | None:
+    return entry.event.error if isinstance(entry.event, RunEnded) else None
+
+
+def _failed(entry: Entry) -> bool:
+    event = entry.event
+    return isinstance(event, FAILURES) or (
+        isinstance(event, EffectReturned) and event.error is not None
+    )
 
 
 def _given(value: T, agent: AgentFunction) -> T | Awaitable[T]:

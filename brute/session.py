@@ -18,7 +18,14 @@ from brute import transports
 from brute.drive import Do, Steps, run_async, run_sync
 from brute.effects import AnyRun, AsyncRun, Effect, Run
 from brute.events.entries import Entry
-from brute.events.errors import AlreadyAnswered, Conflict, Fenced, UnknownPosition, UsageError
+from brute.events.errors import (
+    AlreadyAnswered,
+    Conflict,
+    Fenced,
+    UnknownPosition,
+    UsageError,
+    WrongType,
+)
 from brute.events.events import (
     EffectCalled,
     EffectReturned,
@@ -51,10 +58,10 @@ from brute.events.messages import (
     ToolResult,
     as_parts,
 )
-from brute.journal import LANE, Journal, Live
+from brute.journal import LANE, Journal, Live, Served, body_lane, in_lane
 from brute.projections.calls import Call
 from brute.prompt import Hook, Prompt, Target
-from brute.replies import AsyncReply, EffectFailure, OutcomeUnknown, Reply
+from brute.replies import AsyncReply, EffectFailure, OutcomeUnknown, Reply, as_it_was
 from brute.tools import (
     Tool,
     ToolFunction,
@@ -65,8 +72,9 @@ from brute.tools import (
     name_of,
     to_content,
     unwrapped,
+    words_of,
 )
-from brute.turn import Turn
+from brute.turn import Turn, check_hook, check_run
 from brute.view import View
 
 if TYPE_CHECKING:
@@ -122,7 +130,9 @@ class Session(View):
 
     def _appended(self, message: Message) -> Entry:
         if not message.parts:
-            raise UsageError(f"a {message.role} message needs at least one text or part")
+            raise UsageError(
+                f"a {message.role} message says nothing; give at least one text or part"
+            )
         return self.say(PromptAppended(message=message))
 
     def append(self, *messages: Message) -> list[Entry]:
@@ -175,7 +185,15 @@ class Session(View):
         return drafts
 
     def say(self, event: Event) -> Entry:
-        """Append one fact, as it is."""
+        """Append one fact, as it is.
+
+        Raises `UsageError` for a prompt change that lasts for a turn: only a turn can make one.
+        """
+        if getattr(event, "lifetime", None) == "turn":
+            raise UsageError(
+                "a change that lasts for a turn is made on the turn (session.turn(), or a hook); "
+                "give lifetime='task' or 'session' here"
+            )
         return self.journal.fact(Draft(event=event))[0][0]
 
     def note(self, text: str, data: object = None) -> None:
@@ -193,6 +211,7 @@ class Session(View):
 
         It gets a `Prompt`; its changes bear its name and last for the turn unless told otherwise.
         """
+        check_hook(fn)
         self._hooks.append(fn)
         return fn
 
@@ -248,10 +267,10 @@ class Session(View):
         parameters: whatever else goes into the request (`max_tokens=1_000`, `temperature=0`).
         """
         given: dict[str, Any] = {
-            "model": ModelRef(id=model) if isinstance(model, str) else model,
+            "model": _model(model),
             "tools": self._offer(tools),
             "system": system,
-            "format": canonical(format) if isinstance(format, Mapping) else format,
+            "format": _format(format),
             "variant": variant,
             "agent": agent,
         }
@@ -265,7 +284,8 @@ class Session(View):
     def _offer(self, tools: Iterable[Tool] | None | msgspec.UnsetType) -> object:
         if tools is None or isinstance(tools, msgspec.UnsetType):
             return tools
-        offered = list(tools)
+        offered = _tools_in(tools)
+        _refuse_twins(offered)
         for tool in offered:
             if callable(tool):
                 self._tools[name_of(tool)] = tool
@@ -282,6 +302,7 @@ class Session(View):
 
         Takes the settings of `turn`. Returns the `Reply`.
         """
+        check_run(run)
         steps = self.turn(**settings).steps(run)
         return run_async(steps) if run.is_async else run_sync(steps)
 
@@ -328,6 +349,8 @@ class Session(View):
     def _to_run(self, reply: Reply | None) -> list[Call]:
         """The calls without an outcome: of a reply, or all that are not closed."""
         if reply is not None:
+            if not isinstance(reply, Reply):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType("run_calls", reply, "a Reply, or nothing for all that wait")
             return [call for call in reply.calls if call.outcome is None]
         calls = self.calls
         unknown = self.unknown_calls(self.journal.run)
@@ -375,12 +398,16 @@ class Session(View):
             tool = args[0] if args else self._tools.get(what.call.name)
             steps: Steps[Any] = self._run_call(what, tool)
             return run_async(steps) if _is_async(tool) else run_sync(steps)
+        if not callable(what):
+            raise WrongType("session.call", what, "a call of a reply, or a function")
         effect = cast("Effect[..., Any]", what if isinstance(what, Effect) else Effect(what))
         steps = self._run_effect(effect, args, kwargs)
         return run_async(steps) if _is_async(effect) else run_sync(steps)
 
     def returned(self, call: Call, value: object) -> ToolResult:
         """Record the result of a call that was run elsewhere, in one commit with its intent."""
+        if not isinstance(call, Call):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType("the call", call, "one of session.calls or reply.calls")
         content = to_content(value)
         returned = ToolReturned(content=content)
         called = Draft(event=ToolCalled(reply=call.reply, part=call.part))
@@ -449,10 +476,11 @@ class Session(View):
         function = unwrapped(tool)
         try:
             arguments = bind(function, call.call)
-            value = yield Do(lambda: function(**arguments), blocking=not _is_async(tool))
+            body = in_lane(body_lane(intent), lambda: function(**arguments))
+            value = yield Do(body, blocking=not _is_async(tool))
             return ToolReturned(content=to_content(value))
         except Exception as error:  # noqa: BLE001 - a tool's error is its outcome
-            text = f"{type(error).__name__}: {error}"
+            text = f"{type(error).__name__}: {words_of(error)}"
             return ToolReturned(outcome="error", content=(Text(text=text),))
         except BaseException as error:
             text = f"interrupted by {type(error).__name__}"
@@ -474,7 +502,8 @@ class Session(View):
             outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         if outcome is None:
             try:
-                value = yield Do(lambda: effect.fn(*args, **kwargs), blocking=False)
+                body = in_lane(body_lane(intent), lambda: effect.fn(*args, **kwargs))
+                value = yield Do(body)
                 event = EffectReturned(value=canonical(value))
             except BaseException as error:
                 event = EffectReturned(error=failure_of(error), outcome="error")
@@ -486,7 +515,8 @@ class Session(View):
         if said.outcome == "unknown":
             raise OutcomeUnknown(self.id, outcome.position, effect.__name__)
         if said.error is not None:
-            raise EffectFailure(effect.__name__, said.error)
+            failure = EffectFailure(effect.__name__, said.error)
+            raise as_it_was(failure, said.error, getattr(effect.fn, "__globals__", None))
         return said.value
 
     def value(self, name: str, read: Callable[[], T]) -> T:
@@ -494,6 +524,8 @@ class Session(View):
 
         What comes back is its JSON form, live as well as on a replay.
         """
+        if not callable(read):
+            raise WrongType(f"the value {name!r}", read, "a function that reads it")
         if self.journal.serves():
             event: Event = ValueRecorded(name=name)
         else:
@@ -523,6 +555,8 @@ class Session(View):
 
     def env(self, name: str) -> str | None:
         """An environment variable, recorded. Mind that its value is stored."""
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType("the environment variable", name, "its name as a str")
         return self.value(f"env:{name}", lambda: os.environ.get(name))
 
     # -- time travel -----------------------------------------------------------------------------
@@ -533,6 +567,7 @@ class Session(View):
         Raises `UnknownPosition` for a position the session does not have.
         """
         entries = self._entries()
+        check_position(position)
         if not entries or not entries[0].position <= position <= entries[-1].position:
             raise UnknownPosition(self.id, position, self.position)
         upto = [entry for entry in entries if entry.position <= position]
@@ -541,9 +576,16 @@ class Session(View):
     def fork(self, at: int | None = None, *, id: str | None = None) -> Session:
         """A new session that shares this one's entries up to `at` (default: all), by reference.
 
-        Its own entries go on at position `at` + 1. Raises `UnknownPosition`.
+        Its own entries go on at position `at` + 1. Raises `UnknownPosition`, and `UsageError` in a
+        run that is being replayed or resumed, where the fork is not recorded.
         """
+        if isinstance(self.journal, Served) and not self.journal.is_live:
+            raise UsageError(
+                f"{self.id}: a fork made by an agent function is not recorded, so it cannot be "
+                "replayed; fork the session outside the function"
+            )
         position = self.position if at is None else at
+        check_position(position)
         return self.log.fork(self.id, position, id=id)
 
     def rewind(self, to: int) -> Session:
@@ -583,17 +625,21 @@ class Session(View):
         """The outcome of a request whose writer is gone, out of its sibling stream."""
         request = self._entry(position).event
         assert isinstance(request, RequestSent)
+        (stored,) = self.log.events.states(self.id, after=position - 1, upto=position)
+        owner = stored[0]  # a fork's request may be its parent's
+        stream = f"{owner}~{position}"
         gone = Failure(kind="WriterGone", message="the process ended while it waited for the reply")
         transport = getattr(transports, request.transport, None)
         if transport is None:  # one of the user's own; its chunks stay where they are
             return RequestFailed(error=gone)
         reader = transport.stream()
-        for entry in self.log.events.read(f"{self.id}~{position}"):
+        for entry in self.log.events.read(stream):
             if isinstance(entry.event, StreamChunked):
                 for frame in entry.event.frames:
                     reader.feed(frame)
         reply = reader.cut()
-        self.log.events.drop(f"{self.id}~{position}")
+        if owner == self.id:
+            self.log.events.drop(stream)
         if not reply.message.parts:
             return RequestFailed(error=gone)
         return ReplyInterrupted(
@@ -609,6 +655,44 @@ class Session(View):
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+def check_position(position: object) -> None:
+    """Raise `WrongType` unless `position` is an int."""
+    if isinstance(position, bool) or not isinstance(position, int):
+        raise WrongType("a position", position, "an int; session.entries have theirs")
+
+
+def _format(format: object) -> object:
+    if isinstance(format, Mapping):
+        return canonical(cast("Mapping[str, Any]", format))
+    if format is None or format is msgspec.UNSET:
+        return format
+    raise WrongType("format", format, "a JSON schema as a mapping")
+
+
+def _model(model: object) -> object:
+    if isinstance(model, str):
+        return ModelRef(id=model)
+    if model is None or model is msgspec.UNSET or isinstance(model, ModelRef):
+        return model
+    raise WrongType("model", model, "the model's id as a str, or a brute.ModelRef")
+
+
+def _tools_in(tools: object) -> list[Tool]:
+    if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)):
+        return list(cast("Iterable[Tool]", tools))
+    raise WrongType("tools", cast(object, tools), "a list of functions, or None")
+
+
+def _refuse_twins(tools: Sequence[Tool]) -> None:
+    names = [name_of(tool) for tool in tools]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(
+            f"two tools have the name {twice[0]!r}; the model could not tell them apart, so give "
+            "one of them another name"
+        )
 
 
 def _check_messages(messages: Sequence[object]) -> None:

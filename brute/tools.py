@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast, get_type_hints
 
 import msgspec
 
-from brute.events.errors import UsageError
+from brute.events.errors import EncodingError, UsageError, WrongType
 from brute.events.events import Failure, ToolSpec
 from brute.events.jsontext import dumps, loads
 from brute.events.jsontypes import JSON, JSONObject
@@ -38,6 +38,9 @@ def describe(tool: Tool) -> ToolSpec:
     if _is_mapping(tool):
         return _from_mapping(tool)
     function = unwrapped(tool)
+    if not inspect.isroutine(function):
+        give = "a function (def or method), a brute.ToolSpec, or a mapping with name and schema"
+        raise WrongType("a tool", tool, give)
     doc = inspect.getdoc(function) or ""
     description = doc.split("\n\n", 1)[0].replace("\n", " ").strip() or None
     return ToolSpec(name=name_of(tool), description=description, schema=schema_of(function))
@@ -137,7 +140,7 @@ def to_content(value: object) -> tuple[ResultPart, ...]:
     """What a tool returned as the parts of a result.
 
     A text stays a text, parts stay parts, None is nothing, anything else becomes JSON.
-    Raises `TypeError` or `EncodingError` for what JSON has no word for.
+    Raises `EncodingError` for what JSON has no word for.
     """
     if value is None:
         return ()
@@ -160,22 +163,35 @@ def canonical(value: object) -> JSON:
     """`value` as JSON gives it back: what a recording stores is what the code goes on with.
 
     Dataclasses, structs, datetimes, enums and tuples become their JSON form.
-    Raises `TypeError` or `EncodingError` for what JSON has no word for.
+    Raises `EncodingError` for what JSON has no word for.
     """
-    return loads(dumps(msgspec.to_builtins(value)))
+    try:
+        plain = msgspec.to_builtins(value)
+    except RecursionError:  # nested deeper than it walks, or in a circle; writing it finds out
+        plain = value
+    except TypeError as error:
+        raise EncodingError("", str(error)) from error
+    return loads(dumps(plain))
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception says, also if saying it raises."""
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 - the first error is the one that matters
+        return f"(its text cannot be had: {type(second).__name__})"
 
 
 def failure_of(error: BaseException) -> Failure:
     """An exception as a fact: its class by name, its words, and an HTTP status if it has one."""
-    status = getattr(error, "status_code", None) or getattr(error, "status", None)
-    body = getattr(error, "body", None)
     try:
-        body = canonical(body)
-    except Exception:  # noqa: BLE001 - a body that cannot be stored is left out
-        body = None
+        status = getattr(error, "status_code", None) or getattr(error, "status", None)
+        body = canonical(getattr(error, "body", None))
+    except Exception:  # noqa: BLE001 - what cannot be read or stored is left out
+        status = body = None
     return Failure(
         kind=type(error).__name__,
-        message=str(error),
+        message=words_of(error),
         status=status if isinstance(status, int) else None,
         body=body,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import inspect
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -22,7 +24,7 @@ import msgspec
 from brute.drive import END, Do, Emit, Next, Steps, iterate_async, iterate_sync, run_async, run_sync
 from brute.effects import AnyRun, AsyncRun, Run
 from brute.events.entries import Entry
-from brute.events.errors import Conflict, UsageError
+from brute.events.errors import BruteError, Conflict, UsageError, WrongType
 from brute.events.events import (
     Event,
     Lifetime,
@@ -36,8 +38,9 @@ from brute.events.events import (
 )
 from brute.events.log import Draft
 from brute.events.messages import AnyPart, Message, Role
+from brute.journal import body_lane, in_lane
 from brute.prompt import Hook, Prompt, Target
-from brute.replies import AsyncReply, Reply, RequestFailure, StreamCut
+from brute.replies import AsyncReply, Reply, RequestFailure, StreamCut, as_it_was
 from brute.tools import failure_of
 from brute.transports.base import Delta, MessageTransport, Request, StreamReader
 from brute.transports.base import Reply as Received
@@ -74,6 +77,8 @@ class Turn:
         """The settings this turn runs with."""
         self.journal = session.journal
         self._hooks = hooks
+        for hook in hooks:
+            check_hook(hook)
         self._started: Entry | None = None
         self._intent: Entry | None = None
         self._transport: type[MessageTransport] | None = None
@@ -163,6 +168,7 @@ class Turn:
         Whatever the function raises is recorded as the outcome and raised as it was.
         Raises `StreamCut` when a streamed reply ended before it was done.
         """
+        check_run(run)
         steps = self.steps(run)
         return run_async(steps) if run.is_async else run_sync(steps)
 
@@ -178,6 +184,7 @@ class Turn:
         The reply is recorded when the iteration ends; it is `turn.reply` then. Leaving the loop
         early records an interrupted reply once the iterator is closed.
         """
+        check_run(run)
         steps = self.steps(run)
         if run.is_async:
             return cast("AsyncGenerator[Delta, None]", iterate_async(steps))
@@ -271,6 +278,8 @@ class Turn:
     ) -> Steps[tuple[Request, RequestSent]]:
         if self.journal.serves():  # the body is proven by the facts before it
             return Request(), RequestSent(transport=transport.__name__, upto=SERVED)
+        if self._started is None and self.session.changed_for_turn:
+            self._start()  # what another turn had changed for itself ends here
         view, upto = PlainView(self.messages, self.settings), self._upto
 
         def build() -> tuple[Request, RequestSent]:
@@ -320,12 +329,14 @@ class Turn:
         intent, served, request = yield from self._request_steps(run.transport, run.options)
         outcome = self.journal.recorded(intent) if served else None
         if outcome is not None:
-            return self._done(outcome, run.is_async)
+            return self._done(outcome, run.is_async, getattr(run.fn, "__globals__", None))
         if served:  # the process died between request and reply: ask again
             request = run.transport.render(self, **run.options)
             retried = RequestRetried(why="no outcome in the log")
             self.journal.observe(Draft(event=retried, cause=intent.position))
-        steps = self._exchange(intent, run.transport, lambda: run(request))
+            self.session.log.events.drop(f"{self.session.id}~{intent.position}")
+        call = in_lane(body_lane(intent), lambda: run(request))
+        steps = self._exchange(intent, run.transport, call)
         return (yield from self._finish(steps, run.is_async))
 
     def _finish(self, steps: Steps[Entry], is_async: bool) -> Steps[Reply]:
@@ -351,7 +362,10 @@ class Turn:
                     checkpoint.add(chunk)
                 event = received(reader.finish())
         except BaseException as error:
-            self.journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
+            # An abandoned iterator may be collected when the log is closed: no one to tell.
+            unseen = (BruteError,) if isinstance(error, GeneratorExit) else ()
+            with contextlib.suppress(*unseen):
+                self.journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
             checkpoint.drop()
             if stream is not None and not isinstance(error, GeneratorExit):
                 yield Do(lambda: _close(stream))
@@ -362,13 +376,16 @@ class Turn:
         checkpoint.drop()
         return outcome
 
-    def _done(self, outcome: Entry, is_async: bool) -> Reply:
+    def _done(
+        self, outcome: Entry, is_async: bool, namespace: Mapping[str, object] | None = None
+    ) -> Reply:
         event = outcome.event
         where = self.session.id, outcome.position
         if isinstance(event, RequestFailed):
-            raise RequestFailure(*where, event.error)
+            raise as_it_was(RequestFailure(*where, event.error), event.error, namespace)
         if isinstance(event, ReplyInterrupted):
-            raise StreamCut(*where, event.reason)
+            cut = StreamCut(*where, event.reason)
+            raise as_it_was(cut, event.error, namespace) if event.error else cut
         assert isinstance(event, ReplyReceived)
         kind = AsyncReply if is_async else Reply
         self.reply = kind(outcome.position, event, self.session.calls.of(outcome.position))
@@ -394,6 +411,23 @@ class Turn:
     def _answered(self) -> bool:
         assert self._intent is not None
         return self.session.requests.outcome_of(self._intent.position) is not None
+
+
+def check_run(run: object) -> None:
+    """Raise `WrongType` unless `run` is a run function."""
+    if not isinstance(run, AnyRun):
+        raise WrongType("a run function", run, "a function decorated with @brute.run(Transport)")
+
+
+def check_hook(hook: object) -> None:
+    """Raise unless `hook` is a plain function: `WrongType`, or `UsageError` for an async one."""
+    if not callable(hook):
+        raise WrongType("a hook", hook, "a function that takes a brute.Prompt")
+    if inspect.iscoroutinefunction(hook):
+        raise UsageError(
+            f"the hook {getattr(hook, '__name__', hook)!r} is async; a hook is a plain function: "
+            "await what it needs before the turn"
+        )
 
 
 def received(reply: Received) -> ReplyReceived | ReplyInterrupted:
@@ -465,7 +499,7 @@ class _Checkpoint:
     def __init__(self, session: Session, position: int) -> None:
         self._events, self._stream = session.log.events, f"{session.id}~{position}"
         self._frames: list[Any] = []
-        self._bytes, self._count = 0, 0
+        self._bytes, self._count, self._works = 0, 0, True
         self._since = time.monotonic()
 
     def add(self, chunk: object) -> None:
@@ -473,15 +507,24 @@ class _Checkpoint:
         self._frames.append(frame)
         self._bytes += len(str(frame))
         due = time.monotonic() - self._since >= CHECKPOINT_SECONDS
-        if due or self._bytes >= CHECKPOINT_BYTES:
-            chunk = Draft(event=StreamChunked(frames=tuple(self._frames)))
-            self._events.append(self._stream, [chunk], expect=self._count - 1)
+        if self._works and (due or self._bytes >= CHECKPOINT_BYTES):
+            self._take()
             self._frames, self._bytes, self._since = [], 0, time.monotonic()
+
+    def _take(self) -> None:
+        chunk = Draft(event=StreamChunked(frames=tuple(self._frames)))
+        try:
+            if not self._count:  # what an earlier try of this request left
+                self._events.drop(self._stream)
+            self._events.append(self._stream, [chunk], expect=self._count - 1)
             self._count += 1
+        except BruteError:  # a reply that arrives is worth more than its checkpoint
+            self._works = False
 
     def drop(self) -> None:
         if self._count:
-            self._events.drop(self._stream)
+            with contextlib.suppress(BruteError):  # it is never read once there is an outcome
+                self._events.drop(self._stream)
 
 
 _encode = msgspec.json.Encoder().encode

@@ -116,6 +116,11 @@ class View:
         state: Calls = self._said("calls", calls)
         return state
 
+    @property
+    def changed_for_turn(self) -> bool:
+        """Whether something that lasts for one turn only is among the messages now."""
+        return self._list.changed_for_turn
+
     def unknown_calls(self, *live: str | None) -> list[Call]:
         """Started calls whose outcome nobody will write: run by none of the runs `live`."""
         rewound = last_rewind(self._entries())

@@ -15,6 +15,19 @@ class UsageError(BruteError):
     """The call cannot mean anything: a wrong argument, a wrong order, an unknown name."""
 
 
+class WrongType(UsageError, TypeError):
+    """An argument is of a type that cannot mean anything here."""
+
+    def __init__(self, what: str, found: object, give: str) -> None:
+        kind = type(found).__name__
+        super().__init__(f"{what}: found {kind} {_short(found)}; give {give}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
 class EncodingError(UsageError):
     """A value cannot be stored so that it comes back the same (NaN, a set, a wrong type)."""
 
@@ -55,10 +68,12 @@ class UnknownSession(UsageError):
         if self.found:
             some = ", ".join(self.found[:4])
             return (
-                f"{self.address!r} fits {len(self.found)} sessions ({some}…); "
+                f"{shown(self.address)} fits {len(self.found)} sessions ({some}…); "
                 "give more letters of the id"
             )
-        return f"no session {self.address!r} in this log; log.sessions() or `brute ls` lists them"
+        return (
+            f"no session {shown(self.address)} in this log; log.sessions() or `brute ls` lists them"
+        )
 
 
 class UnknownPosition(UsageError):
@@ -163,6 +178,12 @@ class CriticalUnknown(ReadOnly):
         )
         self.args = (where, tag)
         self.tag = tag
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it, in at most 80 characters."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 class TransportError(BruteError):

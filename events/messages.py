@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct
 
+from brute.events.errors import WrongType
 from brute.events.jsontext import dumps, parse_arguments
 from brute.events.jsontypes import Extras, JSONObject
 
@@ -392,7 +393,7 @@ class Message(Value, frozen=True, kw_only=True):
 def as_parts(parts: Iterable[str | AnyPart]) -> tuple[AnyPart, ...]:
     """Texts become `Text` parts, parts stay.
 
-    Raises `TypeError` for anything else, naming its place.
+    Raises `WrongType` for anything else, naming its place.
     """
     out: list[AnyPart] = []
     for index, part in enumerate(parts):
@@ -401,7 +402,5 @@ def as_parts(parts: Iterable[str | AnyPart]) -> tuple[AnyPart, ...]:
         elif isinstance(part, (Part, Foreign)):  # pyright: ignore[reportUnnecessaryIsInstance]
             out.append(part)
         else:
-            raise TypeError(
-                f"part {index} is a {type(part).__name__}; give a str or a part such as brute.Text"
-            )
+            raise WrongType(f"part {index}", part, "a str or a part such as brute.Text")
     return tuple(out)

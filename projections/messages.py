@@ -220,6 +220,11 @@ class MessageList:
         """What is said for good: `messages` without what a turn or a task takes away again."""
         return self._said.messages
 
+    @property
+    def changed_for_turn(self) -> bool:
+        """Whether something that lasts for one turn only is among the messages now."""
+        return bool(self._turn)
+
     def last(self, role: Role) -> int | None:
         """The position behind the newest message of `role`: the anchor that "last-user" means."""
         shown = self._shown()
