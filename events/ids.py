@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from brute.events.errors import UsageError
+from brute.events.errors import UsageError, shown
 
 SIBLING = "~"
 """Stands between a session's id and the position a sibling stream belongs to: `S~12`."""
@@ -54,8 +54,9 @@ def check_session_id(id: str) -> None:
 
     `S@n`, `S/branch` and `S~n` are addresses, so an id has none of these characters.
     """
+    check_text("a session id", id)
     if not 0 < len(id) <= _MAX or not id.isprintable():
-        raise UsageError(f"{id!r} is no session id: give 1 to {_MAX} printable characters")
+        raise UsageError(f"{shown(id)} is no session id: give 1 to {_MAX} printable characters")
     if id == "last" or " " in id or any(c in id for c in _RESERVED):
         raise UsageError(
             f"{id!r} is no session id: 'last', spaces and {_RESERVED} mean other things"
@@ -64,7 +65,24 @@ def check_session_id(id: str) -> None:
 
 def check_sibling(stream: str) -> None:
     """Raise `UsageError` if `stream` is not `SESSION~POSITION`."""
+    check_text("a sibling stream", stream)
     session, _, position = stream.partition(SIBLING)
     check_session_id(session)
     if not (position.isascii() and position.isdigit()):
         raise UsageError(f"{stream!r} is no sibling stream: give SESSION{SIBLING}POSITION")
+
+
+def check_text(what: str, value: object) -> None:
+    """Raise `UsageError` if `value`, called `what` in the message, is no text."""
+    if not isinstance(value, str):
+        raise UsageError(f"{what} is a text, found {_a(value)}; give the text")
+
+
+def check_number(what: str, value: object) -> None:
+    """Raise `UsageError` if `value`, called `what` in the message, is no whole number."""
+    if type(value) is not int:  # True is one to Python
+        raise UsageError(f"{what} is a whole number, found {_a(value)}; give an int")
+
+
+def _a(value: object) -> str:
+    return "None" if value is None else f"{shown(value)} of type {type(value).__name__}"

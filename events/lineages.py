@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from brute.events.ids import is_sibling
+from brute.events.ids import check_number, check_text, is_sibling
 from brute.events.store.base import SessionInfo
 
 END = 2**62
@@ -35,8 +35,12 @@ class Lineages:
     def segments(self, session: str, after: int, upto: int | None) -> list[Segment]:
         """Where the entries above `after` up to `upto` lie, oldest first.
 
-        Raises `UnknownSession`.
+        Raises `UnknownSession`, and `UsageError` for what is no id or no position.
         """
+        check_text("a session's id", session)
+        check_number("after", after)
+        if upto is not None:
+            check_number("upto", upto)
         low, high = max(after + 1, 0), END if upto is None else min(upto, END)
         segments: list[Segment] = []
         for stream, start in self._known.get(session) or self._follow_back(session):

@@ -26,9 +26,18 @@ from brute.events.errors import (
     UnknownPosition,
     UnknownSession,
     UsageError,
+    shown,
 )
 from brute.events.events import EVENTS, TAGS, Event, Link, SessionOpened, tag_of
-from brute.events.ids import append_ids, check_session_id, check_sibling, is_sibling, new_id
+from brute.events.ids import (
+    append_ids,
+    check_number,
+    check_session_id,
+    check_sibling,
+    check_text,
+    is_sibling,
+    new_id,
+)
 from brute.events.lineages import END, Lineages, Segment
 from brute.events.store import open_store
 from brute.events.store.base import (
@@ -165,7 +174,14 @@ class EventLog:
         Raises `Conflict` if the session does not end at `expect`, `UnknownSession`,
         `EncodingError` for what JSON has no word for, `CriticalUnknown`, `ReadOnly`, `StoreFull`
         or `StoreBusy`; nothing is written then.
+
+        That an intent has one outcome is not looked into here, for it would take a query: whoever
+        appends outcomes knows the entries up to `expect` (a `brute.Session` does), and that
+        nothing else has come since is what `expect` makes sure of.
         """
+        if type(expect) is not int or type(session) is not str:
+            check_text("a session's id", session)
+            check_number("expect", expect)
         if not drafts:
             raise UsageError(f"{session}: nothing to append; give at least one event")
         name = append_id or next(self._append_ids)
@@ -361,6 +377,8 @@ class EventLog:
 
         Raises `UnknownSession`.
         """
+        if before is not None:
+            check_number("before", before)
         upto = None if before is None else before - 1
         return self._read_back(session, self._lineages.segments(session, after, upto)[::-1])
 
@@ -378,6 +396,7 @@ class EventLog:
 
     def entry(self, session: str, position: int) -> Entry:
         """The entry at `position`. Raises `UnknownSession` and `UnknownPosition`."""
+        check_number("a position", position)
         for stream, low, high in self._lineages.segments(session, position - 1, position):
             for found, state in self._store.states(stream, low, high, 1):
                 return self._entry(session, stream, found, state)
@@ -388,6 +407,7 @@ class EventLog:
 
         Of a sibling stream, which comes and goes: -1 if there is none.
         """
+        check_text("a session's id", session)
         if is_sibling(session):
             return self._store.last(session)
         return self.info(session).last
@@ -414,6 +434,7 @@ class EventLog:
 
     def info(self, session: str) -> SessionInfo:
         """What the list of sessions says of this one. Raises `UnknownSession`."""
+        check_text("a session's id", session)
         try:
             info = self._store.session(session)
         except UnicodeEncodeError:  # a lone surrogate; no id has one
@@ -425,9 +446,20 @@ class EventLog:
     def sessions(
         self, *, limit: int | None = None, before: SessionInfo | None = None
     ) -> Iterator[SessionInfo]:
-        """The sessions, the one with the newest event first; `before`: those behind that one."""
-        order = before.order if before else None
-        left = END if limit is None else limit
+        """The sessions, the one with the newest event first; `before`: those behind that one.
+
+        Raises `UsageError` for a limit that is no number of sessions.
+        """
+        if limit is not None:
+            check_number("a limit", limit)
+            if limit < 0:
+                raise UsageError(f"no {limit} sessions can be listed; leave the limit out for all")
+        order: object = getattr(before, "order", None)
+        if before is not None and type(order) is not int:
+            raise UsageError(f"before={shown(before)} is no session; give what `sessions` gave")
+        return self._sessions(before.order if before else None, END if limit is None else limit)
+
+    def _sessions(self, order: int | None, left: int) -> Iterator[SessionInfo]:
         while left > 0:
             page = self._store.sessions(order, min(left, CHUNK))
             yield from page
@@ -441,6 +473,7 @@ class EventLog:
         An address is an id, the beginning or end of exactly one, or `last` for the session with
         the newest event. Raises `UnknownSession` with the ids that fit.
         """
+        check_text("an address", address)
         if address == "last":
             for info in self._store.sessions(None, 1):
                 return info.id
@@ -468,12 +501,14 @@ class EventLog:
         Nothing is copied; the first event of its own stands at `at + 1`. Returns its id. Raises
         `UnknownSession`, `UnknownPosition`, and `Conflict` if there is a session `id` already.
         """
-        link = Link(kind="fork", session=session, position=at)
-        opened = msgspec.structs.replace(event or SessionOpened(), link=link)
-        child = id or new_id()
+        check_number("at", at)
+        child = new_id() if id is None else id
+        check_session_id(child)
         last = self.last(session)
         if not 0 <= at <= last:
             raise UnknownPosition(session, at, last)
+        link = Link(kind="fork", session=session, position=at)
+        opened = msgspec.structs.replace(event or SessionOpened(), link=link)
         self.append(child, [opened], expect=at)
         return child
 
@@ -509,6 +544,7 @@ class EventLog:
 
     def _more(self, session: str | None, after: int) -> tail.More:
         """What gives a follower its next entries."""
+        check_number("after", after)
         if session is not None:
             self._lineages.segments(session, -1, None)
         place = min(after, END)
@@ -562,9 +598,10 @@ class EventLog:
         what `append` raises, `CorruptStore` for a state that is no record, and `UsageError` for
         a position out of order or bytes that are missing or not those of their hash.
         """
-        given: Mapping[str, bytes] = (
-            {} if blobs is None else blobs
-        )  # it may grow while the rows are read
+        check_text("a session's id", session)
+        check_number("expect", expect)
+        # It may grow while the rows are read.
+        given: Mapping[str, bytes] = {} if blobs is None else blobs
         cells: Cells = []
         entries: list[Entry] = []
         large: dict[str, bytes] = {}
@@ -587,6 +624,7 @@ class EventLog:
 
     def blob(self, hash: str) -> bytes:
         """Large bytes by their content hash, `sha256:…`. Raises `CorruptStore` if they are gone."""
+        check_text("a hash", hash)
         data = self._store.blob(hash)
         if data is None:
             raise CorruptStore(self.where, f"the bytes {hash} are missing", "restore a backup")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from brute.events.errors import UsageError
+from brute.events.errors import UsageError, shown
 from brute.events.store.base import Opener, Options, Store
 
 STORES: dict[str, tuple[str, str]] = {
@@ -31,20 +31,27 @@ def resolve(url: str | os.PathLike[str]) -> tuple[str, str]:
     >>> resolve("agent.db"), resolve("sqlite:////srv/agent.db"), resolve(":memory:")
     (('sqlite', 'agent.db'), ('sqlite', '/srv/agent.db'), ('memory', ':memory:'))
     """
-    if not isinstance(url, str):
+    if isinstance(url, os.PathLike):
         return "sqlite", _path(os.fsdecode(url))
+    if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"{shown(url)} names no log; give {_SUPPORTED}")
     if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
         return "memory", ":memory:"
-    if url.startswith("sqlite:///"):
-        return "sqlite", _path(url.removeprefix("sqlite:///"))
+    path = url.removeprefix("sqlite:///")
+    if path.startswith(":memory:"):
+        raise UsageError(f"{shown(url)}: a log in memory takes no options; give {_SUPPORTED}")
     scheme, separator, _ = url.partition("://")
-    if separator or url.startswith("file:"):
+    if path == url and (separator or url.startswith("file:")):
         scheme = scheme.partition(":")[0]
-        raise UsageError(f"{url!r}: no log can be kept at {scheme!r}; give {_SUPPORTED}")
-    return "sqlite", _path(url)
+        raise UsageError(f"{shown(url)}: no log can be kept at {shown(scheme)}; give {_SUPPORTED}")
+    return "sqlite", _path(path)
 
 
 def _path(path: str) -> str:
-    if not path or "\0" in path:
-        raise UsageError(f"{path!r} is no path of a log; give {_SUPPORTED}")
+    try:
+        named = bool(path) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        named = False
+    if not named:
+        raise UsageError(f"{shown(path)} is no path of a log; give {_SUPPORTED}")
     return path

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
+
+from brute.events.errors import UsageError, shown
 
 Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
 """FULL: what is acknowledged survives a power cut. NORMAL: one may take the last commits."""
@@ -25,6 +27,9 @@ Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
 Cells: TypeAlias = list[str | int | bytes]
 """Rows laid end to end, four cells a row: stream, position, topic, state. One flat list, because
 that is what a multi-row INSERT takes; 100 rows cost 0.62 of what `executemany` costs."""
+
+LONGEST = 2_000_000
+"""Seconds that can be waited for another writer; SQLite counts milliseconds in 32 bits."""
 
 StateRow: TypeAlias = tuple[int, bytes]
 """Position and state."""
@@ -197,6 +202,17 @@ class Options:
     create: bool = True
     lock_timeout: float = 30.0
     """Seconds to wait for another writer before `StoreBusy`."""
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for what no store could do."""
+        if self.synchronous not in get_args(Synchronous):
+            raise UsageError(
+                f"synchronous={shown(self.synchronous)}: a log is kept with 'FULL' or 'NORMAL'; "
+                "with less, what was acknowledged could be lost or the file be damaged"
+            )
+        timeout: object = self.lock_timeout
+        if type(timeout) not in (int, float) or not 0 <= self.lock_timeout <= LONGEST:
+            raise UsageError(f"lock_timeout={shown(timeout)}: give seconds, from 0 to {LONGEST:,}")
 
 
 Opener: TypeAlias = Callable[[str, Options], Store]

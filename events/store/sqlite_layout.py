@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from brute.events.errors import CorruptStore, ReadOnly, StoreError
+from brute.events.errors import CorruptStore, ReadOnly, StoreError, shown
 from brute.events.store.base import Options
 from brute.events.store.sqlite_errors import DRIVER, translated
 
@@ -65,6 +65,15 @@ def check_path(path: str, options: Options) -> Options:
 
     Raises `StoreError` where no log can be.
     """
+    try:
+        return _checked(path, options)
+    except OSError as error:  # a name that is too long, a loop of links
+        raise StoreError(
+            shown(path), f"no file can be there ({error.strerror})", "give another path"
+        ) from error
+
+
+def _checked(path: str, options: Options) -> Options:
     file = Path(path)
     if file.is_dir():
         raise StoreError(path, "this is a folder", "give the path of a file in it")

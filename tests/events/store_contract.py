@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -214,6 +215,80 @@ class StoreContract:
         for ask in asks:
             with pytest.raises(UnknownSession):
                 ask()
+
+    @pytest.mark.parametrize("id", [None, 5, b"s", ["s"], True])
+    def test_what_is_no_text_names_no_session(self, log: EventLog, id: Any) -> None:
+        log.append("s", notes("a"), expect=-1)
+        asks: list[Callable[[], object]] = [
+            lambda: log.read(id),
+            lambda: log.read_back(id),
+            lambda: log.entry(id, 0),
+            lambda: log.last(id),
+            lambda: log.info(id),
+            lambda: log.states(id),
+            lambda: log.fork(id, 0),
+            lambda: log.find(id),
+            lambda: log.append(id, notes("a"), expect=0),
+            lambda: log.append(id, notes("a"), expect=-1),
+            lambda: log.import_states(id, [], expect=-1),
+            lambda: log.drop(id),
+            lambda: log.blob(id),
+        ]
+        if id is not None:  # which means any
+            asks += [lambda: log.fork("s", 0, id=id), lambda: log.follow(id)]
+
+        for ask in asks:
+            with pytest.raises(UsageError, match="is a text, found"):
+                ask()
+
+        assert [info.id for info in log.sessions()] == ["s"]
+
+    @pytest.mark.parametrize("position", [None, "0", 1.5, 0.0, True])
+    def test_what_is_no_whole_number_is_no_position(self, log: EventLog, position: Any) -> None:
+        log.append("s", notes("a", "b"), expect=-1)
+        asks: list[Callable[[], object]] = [
+            lambda: log.read("s", after=position),
+            lambda: log.states("s", after=position),
+            lambda: log.read_back("s", after=position),
+            lambda: log.follow("s", after=position),
+            lambda: log.follow(after=position),
+            lambda: log.afollow(after=position),
+            lambda: log.entry("s", position),
+            lambda: log.fork("s", position),
+            lambda: log.append("s", notes("c"), expect=position),
+            lambda: log.append("s~1", notes("c"), expect=position),
+            lambda: log.import_states("s", [], expect=position),
+        ]
+        if position is not None:  # which means the end
+            asks += [
+                lambda: log.read("s", upto=position),
+                lambda: log.states("s", upto=position),
+                lambda: log.read_back("s", before=position),
+                lambda: log.sessions(limit=position),
+                lambda: log.sessions(before=position),
+            ]
+
+        for ask in asks:
+            with pytest.raises(UsageError, match=r"is a whole number, found|is no session"):
+                ask()
+
+        assert texts(log.read("s")) == ["a", "b"]
+
+    def test_fewer_than_no_sessions_cannot_be_listed(self, log: EventLog) -> None:
+        with pytest.raises(UsageError, match="no -1 sessions"):
+            log.sessions(limit=-1)
+
+        assert list(log.sessions(limit=0)) == []
+
+    def test_an_error_quotes_the_beginning_of_a_long_address(self, log: EventLog) -> None:
+        log.append("s", notes("a"), expect=-1)
+        address = "a" * 1_000_000
+
+        for ask in (log.find, log.info, lambda id: log.fork("s", 0, id=id)):
+            with pytest.raises(UsageError) as error:
+                ask(address)
+            assert "aaa" in str(error.value)
+            assert len(str(error.value)) < 300
 
     def test_nothing_cannot_be_appended(self, log: EventLog) -> None:
         with pytest.raises(UsageError, match="nothing to append"):
@@ -471,6 +546,8 @@ class StoreContract:
             log.fork("s", 0, id="t")
         with pytest.raises((Conflict, UsageError)):
             log.fork("s", 1, id="s")
+        with pytest.raises(UsageError, match="is no session id"):
+            log.fork("s", 1, id="")
 
         assert texts(log.read("t")) == ["x"]
         assert texts(log.read("s")) == ["a", "b"]

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eventsourcing.persistence import IntegrityError, StoredEvent
@@ -197,6 +198,47 @@ def test_an_unknown_url_says_what_is_known(
 
     with pytest.raises(UsageError, match=r"a path, 'sqlite:///PATH' or ':memory:'"):
         EventLog.open(url)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [None, 5, [], b"a.db", object(), "\ud800", Path("\ud800"), ":memory:?x", "sqlite:///:memory:#"],
+)
+def test_what_names_no_file_opens_none(
+    url: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match=r"a path, 'sqlite:///PATH' or ':memory:'"):
+        EventLog.open(url)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_no_file_can_have_is_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no file can be there") as error:
+        EventLog.open(tmp_path / ("a" * 5000))
+
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        *({"synchronous": word} for word in ("OFF", "EXTRA", "full", "", None, 2)),
+        *({"lock_timeout": seconds} for seconds in (None, "1", -1, float("nan"), True, 1e9)),
+    ],
+)
+@pytest.mark.parametrize("url", ["agent.db", ":memory:"])
+def test_a_log_is_not_opened_with_less_than_was_promised(
+    url: str, how: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match=next(iter(how))):
+        EventLog.open(url, **how)
 
     assert list(tmp_path.iterdir()) == []
 
