@@ -680,9 +680,10 @@ def _model(model: object) -> object:
 
 
 def _tools_in(tools: object) -> list[Tool]:
-    if isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping)):
-        return list(cast("Iterable[Tool]", tools))
-    raise WrongType("tools", cast(object, tools), "a list of functions, or None")
+    is_list = isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping))
+    if not is_list:
+        raise WrongType("tools", tools, "a list of functions, or None")
+    return list(cast("Iterable[Tool]", tools))
 
 
 def _refuse_twins(tools: Sequence[Tool]) -> None:
