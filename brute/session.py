@@ -682,7 +682,8 @@ def _model(model: object) -> object:
 def _tools_in(tools: object) -> list[Tool]:
     is_list = isinstance(tools, Iterable) and not isinstance(tools, (str, Mapping))
     if not is_list:
-        raise WrongType("tools", tools, "a list of functions, or None")
+        give = "a list of functions, or None"
+        raise WrongType("tools", tools, give)  # pyright: ignore[reportUnknownArgumentType]
     return list(cast("Iterable[Tool]", tools))
 
 
