@@ -19,13 +19,28 @@ class WrongType(UsageError, TypeError):
     """An argument is of a type that cannot mean anything here."""
 
     def __init__(self, what: str, found: object, give: str) -> None:
-        kind = type(found).__name__
-        super().__init__(f"{what}: found {kind} {_short(found)}; give {give}")
+        words = found if isinstance(found, _Words) else _Words(_a(found))
+        super().__init__(what, words, give)
+        self.what, self.found, self.give = what, words, give
+
+    def __str__(self) -> str:
+        return f"{self.what}: found {self.found}; give {self.give}"
 
 
-def _short(value: object) -> str:
+class _Words(str):
+    """What was found, in words already: an error that was sent elsewhere has no more."""
+
+    __slots__ = ()
+
+
+def _a(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {shown(value)}"
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it, in at most 80 characters."""
     text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 class EncodingError(UsageError):
@@ -178,12 +193,6 @@ class CriticalUnknown(ReadOnly):
         )
         self.args = (where, tag)
         self.tag = tag
-
-
-def shown(value: object) -> str:
-    """A value as a message quotes it, in at most 80 characters."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 class TransportError(BruteError):

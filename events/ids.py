@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from brute.events.errors import UsageError, shown
+from brute.events.errors import UsageError, WrongType, shown
 
 SIBLING = "~"
 """Stands between a session's id and the position a sibling stream belongs to: `S~12`."""
@@ -73,16 +73,12 @@ def check_sibling(stream: str) -> None:
 
 
 def check_text(what: str, value: object) -> None:
-    """Raise `UsageError` if `value`, called `what` in the message, is no text."""
+    """Raise `WrongType` if `value`, called `what` in the message, is no text."""
     if not isinstance(value, str):
-        raise UsageError(f"{what} is a text, found {_a(value)}; give the text")
+        raise WrongType(what, value, "a text")
 
 
 def check_number(what: str, value: object) -> None:
-    """Raise `UsageError` if `value`, called `what` in the message, is no whole number."""
+    """Raise `WrongType` if `value`, called `what` in the message, is no whole number."""
     if type(value) is not int:  # True is one to Python
-        raise UsageError(f"{what} is a whole number, found {_a(value)}; give an int")
-
-
-def _a(value: object) -> str:
-    return "None" if value is None else f"{shown(value)} of type {type(value).__name__}"
+        raise WrongType(what, value, "a whole number")

@@ -26,7 +26,7 @@ from brute.events.errors import (
     UnknownPosition,
     UnknownSession,
     UsageError,
-    shown,
+    WrongType,
 )
 from brute.events.events import EVENTS, TAGS, Event, Link, SessionOpened, tag_of
 from brute.events.ids import (
@@ -456,7 +456,7 @@ class EventLog:
                 raise UsageError(f"no {limit} sessions can be listed; leave the limit out for all")
         order: object = getattr(before, "order", None)
         if before is not None and type(order) is not int:
-            raise UsageError(f"before={shown(before)} is no session; give what `sessions` gave")
+            raise WrongType("before", before, "a session, as `sessions` gave it")
         return self._sessions(before.order if before else None, END if limit is None else limit)
 
     def _sessions(self, order: int | None, left: int) -> Iterator[SessionInfo]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from brute.events.errors import UsageError, shown
+from brute.events.errors import UsageError, WrongType, shown
 from brute.events.store.base import Opener, Options, Store
 
 STORES: dict[str, tuple[str, str]] = {
@@ -34,7 +34,7 @@ def resolve(url: str | os.PathLike[str]) -> tuple[str, str]:
     if isinstance(url, os.PathLike):
         return "sqlite", _path(os.fsdecode(url))
     if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"{shown(url)} names no log; give {_SUPPORTED}")
+        raise WrongType("the address of a log", url, _SUPPORTED)
     if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
         return "memory", ":memory:"
     path = url.removeprefix("sqlite:///")

@@ -11,6 +11,7 @@ import pytest
 from brute.events import errors
 
 SAMPLES: dict[str, tuple[object, ...]] = {
+    "WrongType": ("an id", ["a"], "a text"),
     "EncodingError": ("/event/value/a", "the number nan"),
     "MissingExtra": ("brute.testing.st", "hypothesis", "testing"),
     "UnknownSession": ("0193", ("0193a", "0193b")),
