@@ -24,6 +24,7 @@ from brute.events.messages import (
     ToolResult,
 )
 from brute.transports.wire import (
+    copied,
     extras,
     from_base64,
     is_array,
@@ -220,7 +221,7 @@ def dump_block(part: AnyPart) -> JSON:
     """A part as a block."""
     x = part.extra(API)
     if "$raw" in x:
-        return x["$raw"]
+        return copied(x["$raw"])
     return DUMPERS[type(part)](part, x)
 
 
@@ -324,7 +325,7 @@ def _dump_json(part: Json, x: JSONObject) -> JSON:
 
 
 def _dump_native(part: Native, _: JSONObject) -> JSON:
-    return part.block
+    return copied(part.block)
 
 
 DUMPERS: dict[type, Callable[[Any, JSONObject], JSON]] = {

@@ -20,6 +20,7 @@ from brute.events.messages import (
     Media,
     Message,
     Origin,
+    Part,
     Reasoning,
     Refusal,
     Text,
@@ -203,9 +204,8 @@ class OpenAI(MessageTransport):
             raise UnreadableReply(API, f"a message of type {type(message).__name__}")
         origin = wire.origin if isinstance(wire, Received) else Origin(api=API)
         finish = wire.finish if isinstance(wire, Received) else None
-        if not self.sent:
-            wire = as_sent(wire)
-        return sealed(load(wire, origin), finish)
+        made = load(wire, origin) if self.sent else load(as_sent(wire), origin, spoken=True)
+        return sealed(made, finish)
 
     @classmethod
     def pieces(cls, body: JSONObject) -> Iterator[Received]:
@@ -273,10 +273,12 @@ class OpenAI(MessageTransport):
         if isinstance(profile, str):
             options["profile"] = PROFILES.get(profile, {})
         aim = super().aim(**options)
-        limit = aim.profile.get("id_limit")
-        if limit is None:
-            return aim
-        return replace(aim, rules=replace(aim.rules, own_ids=Pattern(".", limit, "call")))
+        rules = aim.rules
+        if aim.profile.get("id_limit"):
+            rules = replace(rules, own_ids=Pattern(".", aim.profile["id_limit"], "call"))
+        if aim.profile.get("reasoning_field"):
+            rules = replace(rules, passes_over=frozenset[type[Part]]())
+        return aim if rules is aim.rules else replace(aim, rules=rules)
 
     @classmethod
     def tool(cls, spec: ToolSpec) -> JSONObject:

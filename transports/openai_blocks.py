@@ -16,6 +16,7 @@ from brute.events.messages import (
     Text,
 )
 from brute.transports.wire import (
+    copied,
     extras,
     from_base64,
     from_data_url,
@@ -150,7 +151,7 @@ def dump_block(part: AnyPart) -> JSON:
         block = {"type": "text", "text": part.text}
         return {**block, **x} if x else block
     if isinstance(part, Native):
-        return part.block
+        return copied(part.block)
     if isinstance(part, Media):
         return _dump_media(part, x)
     if isinstance(part, Json):

@@ -60,8 +60,8 @@ _KNOWN_ASSISTANT = _KNOWN | {
 }
 
 
-def load(message: JSONObject, origin: Origin) -> Message:
-    """One message of the wire."""
+def load(message: JSONObject, origin: Origin, *, spoken: bool = False) -> Message:
+    """One message of the wire; of an audio that was `spoken` just now, only the id goes back."""
     role = ROLES.get(str(message.get("role") or "assistant"), "user")
     if role == "tool":
         made = _load_tool(message, origin)
@@ -73,6 +73,9 @@ def load(message: JSONObject, origin: Origin) -> Message:
     if message.get("role") not in ROLES and "role" in message:
         residual = {**made.extra(API), "role": message["role"]}
         made = replace(made, extras={API: residual})
+    audio = message.get("audio")
+    if spoken and is_object(audio):
+        message = {**message, "audio": {"id": audio.get("id")}}
     return _verified(made, message)
 
 

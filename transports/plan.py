@@ -292,6 +292,8 @@ class _Planner:
         if self.rules.prefill(self.aim.model):
             if not self.rules.blank and not own:
                 self.out[-1] = trimmed(last)
+                if self.out[-1] is not last:
+                    self.repair.report("changed", "A5b", "white space at the end of a prefill")
             return
         if own and last.parts and type(last.parts[-1]) is Hosted:
             return  # a paused turn is sent back as it is

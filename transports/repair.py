@@ -274,7 +274,7 @@ class Repair:
 
     def _says_otherwise(self, message: Message) -> bool:
         """Whether an empty message of the API says something in members of its own."""
-        said = message.extra(self.api)
+        said = message.extra(self.api) if self.rules.blank else {}
         return any(v for k, v in said.items() if k != "form") or said.get("form") == "list"
 
     def _assistant_part(

@@ -106,6 +106,11 @@ def same(a: object, b: object) -> bool:
     return a == b
 
 
+def copied(block: JSON) -> JSON:
+    """The block, so that who changes what was dumped does not change the message."""
+    return {**block} if is_object(block) else block
+
+
 def without_nulls(block: JSONObject) -> JSONObject:
     """The block without its null members (an SDK's unset options)."""
     if None not in block.values():
