@@ -200,10 +200,24 @@ def _import_export(log: Log, lines: Lines, first: bytes, id: str | None) -> Impo
     try:
         there = log.events.last(session)
     except UnknownSession:
-        last = log.events.import_states(session, rows, expect=-1, blobs=rows.blobs)
+        last = _append(log, session, rows)
     else:
         last = _same(log, session, rows, there)
     return Imported(session=session, source="brute", entries=last + 1)
+
+
+def _append(log: Log, session: str, rows: _Rows) -> int:
+    """The last position of a new session that has these rows."""
+    try:
+        return log.events.import_states(session, rows, expect=-1, blobs=rows.blobs)
+    except CorruptStore as error:
+        if error.where == log.events.where:
+            raise
+        raise rows.fail(error.found) from error
+    except UsageError as error:
+        if rows.ended:  # about the log or the id; else about the row read last
+            raise
+        raise rows.fail(str(error)) from error
 
 
 def _same(log: Log, session: str, rows: Iterable[Row], last: int) -> int:
@@ -224,6 +238,8 @@ class _Rows:
         self._lines = lines
         self.blobs: dict[str, bytes] = {}
         self._pieces: dict[str, list[bytes]] = {}
+        self.ended = False
+        """Whether all rows were read, and are those that were exported."""
 
     def __iter__(self) -> Iterator[Row]:
         count = 0
@@ -247,30 +263,39 @@ class _Rows:
         if not piece.more:
             data = b"".join(self._pieces.pop(piece.blob))
             if blobs.hash_of(data) != piece.blob:
-                raise self._fail(f"the bytes are not those of {piece.blob}")
+                raise self.fail(f"the bytes are not those of {piece.blob}")
             self.blobs[piece.blob] = data
 
     def _state(self, entry: _Entry) -> bytes:
         if state := bytes(entry.state):
             return state
         if entry.bytes not in self.blobs:
-            raise self._fail("the entry has no state, and no bytes before it that are its state")
+            raise self.fail("the entry has no state, and no bytes before it that are its state")
         return self.blobs.pop(entry.bytes)
 
     def _finish(self, count: int, end: _End) -> None:
         if count != end.entries:
-            raise self._fail(
-                f"the export has {count:,} entries; its last line says {end.entries:,}"
+            raise self.fail(f"the export has {count:,} entries; its last line says {end.entries:,}")
+        if not count:
+            raise self.fail("the export has no entries, and a session has one at least")
+        for name in self._pieces:
+            raise self.fail(f"the bytes {name} are not whole: their last piece is missing")
+        if self._lines.next():
+            raise self._lines.fail(
+                "something stands behind the last line of the export",
+                "give one export at a time, as it was written",
             )
+        self.ended = True
 
-    def _fail(self, found: str) -> ImportFailure:
+    def fail(self, found: str) -> ImportFailure:
+        """An error about the line read last."""
         return ImportFailure(self._lines.where, found, "export the session again")
 
 
 def _understood(lines: Lines, decode: Callable[[bytes], T], line: bytes) -> T:
     try:
         return decode(line)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, RecursionError) as error:
         raise ImportFailure(
             lines.where, f"this is no line of an export ({error})", "export the session again"
         ) from error

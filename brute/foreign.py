@@ -26,7 +26,7 @@ from brute.events.events import (
 )
 from brute.events.jsontext import loads
 from brute.events.jsontypes import is_array, is_object
-from brute.intake import Imported, ImportFailure, Lines, require_free
+from brute.intake import Imported, ImportFailure, Lines, copy_session, require_free
 from brute.log import open as open_log
 from brute.transports import Anthropic, OpenAI
 
@@ -271,8 +271,7 @@ def import_history(log: Log, history: History, *, id: str | None = None) -> Impo
         messages = transport.load_all(history.body if history.whole else history.body["messages"])
         if messages:
             adopted.append(*messages)
-        rows = [(position, topic, state) for _, position, topic, state in events.states(session)]
-        last = log.events.import_states(session, rows, expect=-1, blobs=dict(events.blobs(session)))
+        last = copy_session(scratch, session, log)
         request = transport.request(adopted)
         notes = [f"a request made of it is mended: {loss}" for loss in request.losses]
         kept = transport.settings(request)

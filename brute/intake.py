@@ -91,6 +91,16 @@ class Lines:
         return iter(self.next, b"")
 
 
+def copy_session(source: Log, session: str, target: Log) -> int:
+    """Append a whole session of one log to another that has none of its id.
+
+    Returns the last position.
+    """
+    rows = (row[1:] for row in source.events.states(session))
+    large = dict(source.events.blobs(session))
+    return target.events.import_states(session, rows, expect=-1, blobs=large)
+
+
 def require_free(log: Log, session: str) -> None:
     """Raise `UsageError` if there is a session of that id."""
     try:

@@ -204,6 +204,59 @@ def test_an_altered_blob_is_refused(log: brute.Log, other: brute.Log) -> None:
     assert other.sessions() == []
 
 
+def test_a_state_that_is_no_record_is_named_by_its_line(log: brute.Log, other: brute.Log) -> None:
+    log.start(id="s").user("one")
+    lines = exported(log, "s").split(b"\n")
+    start = lines[2].index(b'"state":')
+
+    for state in (b"5", b"{}", b"null", b'"a"', b'{"at":1}', b"[" * 100_000):
+        broken = lines.copy()
+        broken[2] = lines[2][:start] + b'"state":' + state + b"}"
+        with pytest.raises(ImportFailure, match=r"^t1\.jsonl, line 3: "):
+            imported(other, b"\n".join(broken))
+
+    assert other.sessions() == []
+
+
+def test_a_row_that_does_not_fit_is_named_by_its_line(log: brute.Log, other: brute.Log) -> None:
+    log.start(id="s").user("Look:", brute.Media(kind="image", data=b"A" * 9_000))
+    lines = exported(log, "s").split(b"\n")
+    media = next(n for n, line in enumerate(lines) if line.startswith(b'{"blob"'))
+    another_topic = lines[1].replace(b'"type":"session.opened","s', b'"type":"note.added","s')
+    another_position = lines[1].replace(b'"position":0', b'"position":7')
+
+    for number, broken in (
+        (2, [lines[0], another_topic, *lines[2:]]),
+        (2, [lines[0], another_position, *lines[2:]]),
+        (media + 1, lines[:media] + lines[media + 1 :]),
+    ):
+        with pytest.raises(ImportFailure, match=rf"^t1\.jsonl, line {number}: "):
+            imported(other, b"\n".join(broken))
+
+    assert other.sessions() == []
+
+
+def test_an_export_that_is_more_or_less_than_one_is_refused(
+    log: brute.Log, other: brute.Log
+) -> None:
+    log.start(id="s").user("one")
+    data = exported(log, "s")
+    head, *entries, end, _ = data.split(b"\n")
+    piece = b'{"blob":"sha256:%s","data":"QUFB","more":true}' % (b"0" * 64)
+
+    for lines, found in (
+        ([data, data], "line 6: something stands behind the last line"),
+        ([data, b"x"], "line 6: something stands behind the last line"),
+        ([head, *entries, piece, end], "line 5: the bytes sha256:0+ are not whole"),
+        ([head, b'{"brute":"end","entries":0}'], "line 2: the export has no entries"),
+    ):
+        with pytest.raises(ImportFailure, match=found):
+            imported(other, b"\n".join(lines))
+
+    assert other.sessions() == []
+    assert imported(other, data + b"\n \n").entries == 2
+
+
 def test_a_newer_export_says_that_brute_must_be_upgraded(other: brute.Log) -> None:
     data = b'{"brute":"export","version":2,"session":"s","entries":0}\n'
 
