@@ -499,7 +499,9 @@ class EventLog:
         """Begin a session that shares the entries of `session` up to position `at` (included).
 
         Nothing is copied; the first event of its own stands at `at + 1`. Returns its id. Raises
-        `UnknownSession`, `UnknownPosition`, and `Conflict` if there is a session `id` already.
+        `UnknownSession`, `UnknownPosition`, `Conflict` if there is a session `id` already, and
+        `CorruptStore` if the entry at `at` is gone. A fork changes nothing of what is there, so
+        that earlier entries cannot be read any more does no further harm.
         """
         check_number("at", at)
         child = new_id() if id is None else id
@@ -507,6 +509,9 @@ class EventLog:
         last = self.last(session)
         if not 0 <= at <= last:
             raise UnknownPosition(session, at, last)
+        for stream, low, high in self._lineages.segments(session, at - 1, at):
+            if not self._store.topics(stream, low, high, 1):
+                raise _missing(self.where, stream, at)
         link = Link(kind="fork", session=session, position=at)
         opened = msgspec.structs.replace(event or SessionOpened(), link=link)
         self.append(child, [opened], expect=at)

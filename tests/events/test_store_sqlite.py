@@ -439,6 +439,54 @@ def read_everything(path: Path) -> None:
         list(log.follow(timeout=0))
 
 
+def test_a_fork_of_a_damaged_log_fails_or_does_no_harm(tmp_path: Path) -> None:
+    path, damaged = tmp_path / "agent.db", tmp_path / "damaged.db"
+    with EventLog.open(path) as log:
+        for session in "st":
+            log.append(session, notes(*(str(n) * 30 for n in range(60))), expect=-1)
+
+    def what_can_be_read() -> dict[str, object]:
+        found: dict[str, object] = {}
+        for session in "st":
+            try:
+                with EventLog.open(damaged, read_only=True) as log:
+                    found[session] = texts(log.read(session))
+            except BruteError as error:
+                found[session] = type(error)
+        return found
+
+    forked = failed = 0
+    for page in range(1, path.stat().st_size // 4096):
+        shutil.copy(path, damaged)
+        with damaged.open("r+b") as file:
+            file.seek(page * 4096)
+            file.write(random.Random(page).randbytes(4096))
+        before = what_can_be_read()
+        try:
+            with EventLog.open(damaged) as log:
+                log.fork("t", 59)
+            forked += 1
+        except BruteError:
+            failed += 1
+
+        assert what_can_be_read() == before
+
+    assert forked
+    assert failed
+
+
+def test_no_fork_at_an_entry_that_is_gone(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM stored_events WHERE originator_version=1")
+        connection.commit()
+
+    with EventLog.open(path) as log:
+        with pytest.raises(CorruptStore, match="s: entries from position 1 on are missing"):
+            log.fork("s", 1)
+        assert log.fork("s", 0, id="early") == "early"
+        assert len(list(log.sessions())) == 3
+
+
 def test_a_garbage_state_is_named_by_its_place(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(
