@@ -6,16 +6,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import pytest
 
 import brute
-from brute.events.events import ReplyInterrupted, RequestSent, ToolCalled, ToolReturned
+from brute.events.events import (
+    ReplyInterrupted,
+    RequestSent,
+    StreamChunked,
+    ToolCalled,
+    ToolReturned,
+)
 from brute.testing import Call, Drip, Reply, ScriptedServer
+from tests.brute.cli.process import heeding_ctrl_c
 from tests.rooms import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -58,14 +65,15 @@ class Example(NamedTuple):
 
     def start(self, server: ScriptedServer, *words: str) -> subprocess.Popen[str]:
         """Start it."""
-        return subprocess.Popen(
-            self.command(*words),
-            cwd=self.folder,
-            env=self.environment(server),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with heeding_ctrl_c():
+            return subprocess.Popen(
+                self.command(*words),
+                cwd=self.folder,
+                env=self.environment(server),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
 
 
 @pytest.fixture(params=SDKS)
@@ -77,20 +85,35 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
     return Example(request.param, tmp_path)
 
 
-def entries_of(db: Path) -> Iterator[brute.Entry]:
-    """The entries of the log as they come; ends after half a minute of silence."""
+def entry_of(
+    process: subprocess.Popen[str],
+    db: Path,
+    stands: Callable[[brute.Entry], bool],
+    stream: str | None = None,
+) -> brute.Entry:
+    """Wait until the process has put an entry into the log for which that stands."""
     with brute.open(db, read_only=True) as log:
-        yield from log.follow(timeout=30)
+        for entry in log.events.follow(stream, timeout=20):
+            if stands(entry):
+                return entry
+    process.kill()
+    pytest.fail(f"it never came; the process said {process.communicate()}")
 
 
-def wait_for(db: Path, kind: type[Any]) -> brute.Entry:
-    """Wait until an event of this kind is in the log."""
-    return next(entry for entry in entries_of(db) if isinstance(entry.event, kind))
+def calls_a_tool(entry: brute.Entry) -> bool:
+    return isinstance(entry.event, ToolCalled)
 
 
-def stopped(process: subprocess.Popen[str]) -> str:
-    """Press ctrl-C; what the process says before it ends as one that was stopped."""
-    process.send_signal(signal.SIGINT)
+def asks(entry: brute.Entry) -> bool:
+    return isinstance(entry.event, RequestSent)
+
+
+def says_something(entry: brute.Entry) -> bool:
+    return isinstance(entry.event, StreamChunked) and "pples" in str(entry.event.frames)
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """What the process says before it ends as one that was stopped by ctrl-C."""
     out, complaints = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in complaints
@@ -185,9 +208,11 @@ def test_ctrl_c_in_a_tool_leaves_a_session_that_goes_on(example: Example) -> Non
     ]
     with ScriptedServer(script) as server:
         process = example.start(server, "Read the slow file.")
-        called = wait_for(example.db, ToolCalled)
+        called = entry_of(process, example.db, calls_a_tool)
         with (example.folder / "slow.txt").open("w"):  # opens once the tool has opened it
-            complaints = stopped(process)
+            process.send_signal(signal.SIGINT)
+        # Closed now: a signal that came just before the tool began to wait does not interrupt it.
+        complaints = ended(process)
         goes_on = example.run(server, "--session", called.session, "What happened?")
 
         assert complaints == f"stopped; --session {called.session} goes on\n"
@@ -205,11 +230,10 @@ def test_ctrl_c_in_a_stream_leaves_a_session_that_goes_on(example: Example) -> N
     script = [Drip(Reply(text), sizes=400, gap=0.1), Reply("I was saying: apples.")]
     with ScriptedServer(script) as server:
         process = example.start(server, "Talk!")
-        sent = wait_for(example.db, RequestSent)
-        arriving = f"{sent.session}~{sent.position}"
-        with brute.open(example.db, read_only=True) as log:
-            next(log.events.follow(arriving, timeout=30))
-        complaints = stopped(process)
+        sent = entry_of(process, example.db, asks)
+        entry_of(process, example.db, says_something, f"{sent.session}~{sent.position}")
+        process.send_signal(signal.SIGINT)
+        complaints = ended(process)
         goes_on = example.run(server, "--session", "last", "Go on.")
 
         assert complaints == f"stopped; --session {sent.session} goes on\n"
@@ -232,7 +256,7 @@ def test_a_kill_in_a_tool_leaves_a_session_that_goes_on(example: Example) -> Non
     ]
     with ScriptedServer(script) as server:
         process = example.start(server, "Read the slow file.")
-        called = wait_for(example.db, ToolCalled)
+        called = entry_of(process, example.db, calls_a_tool)
         with (example.folder / "slow.txt").open("w"):
             process.kill()
             process.communicate(timeout=30)

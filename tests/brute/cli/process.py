@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.rooms import ROOT
@@ -20,7 +23,21 @@ def environment(**more: str) -> dict[str, str]:
 def start(*words: str, **how: Any) -> subprocess.Popen[str]:
     """Start `brute` with these words."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([*COMMAND, *words], env=environment(), **{**pipes, **how})
+    with heeding_ctrl_c():
+        return subprocess.Popen([*COMMAND, *words], env=environment(), **{**pipes, **how})
+
+
+@contextmanager
+def heeding_ctrl_c() -> Generator[None]:
+    """A process that is started here heeds ctrl-C.
+
+    One in the background of a shell does not, and hands that down to the processes it starts.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def finished(*words: str, **how: Any) -> subprocess.CompletedProcess[str]:
