@@ -74,7 +74,7 @@ from brute.tools import (
     unwrapped,
     words_of,
 )
-from brute.turn import Turn, check_hook, check_run
+from brute.turn import Turn, check_hook, check_run, says_something
 from brute.view import View
 
 if TYPE_CHECKING:
@@ -640,7 +640,7 @@ class Session(View):
         reply = reader.cut()
         if owner == self.id:
             self.log.events.drop(stream)
-        if not reply.message.parts:
+        if not says_something(reply.message):
             return RequestFailed(error=gone)
         return ReplyInterrupted(
             message=reply.message,

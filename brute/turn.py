@@ -37,7 +37,7 @@ from brute.events.events import (
     StreamChunked,
 )
 from brute.events.log import Draft
-from brute.events.messages import AnyPart, Message, Role
+from brute.events.messages import AnyPart, Message, Role, Text
 from brute.journal import body_lane, in_lane
 from brute.prompt import Hook, Prompt, Target
 from brute.replies import AsyncReply, Reply, RequestFailure, StreamCut, as_it_was
@@ -452,7 +452,7 @@ def failed(reader: StreamReader | None, error: BaseException) -> ReplyInterrupte
     """The outcome of a request whose call or stream raised."""
     failure = failure_of(error)
     partial = reader.cut() if reader is not None else None
-    if partial is None or not partial.message.parts:
+    if partial is None or not says_something(partial.message):
         return RequestFailed(error=failure)
     return ReplyInterrupted(
         message=partial.message,
@@ -462,6 +462,13 @@ def failed(reader: StreamReader | None, error: BaseException) -> ReplyInterrupte
         response_id=partial.response_id,
     )
 
+
+def says_something(message: Message) -> bool:
+    """Whether anything had come of a reply: an empty text is nothing."""
+    return any(part != EMPTY for part in message.parts)
+
+
+EMPTY = Text(text="")
 
 _REASONS = {
     "GeneratorExit": "the caller stopped reading",
