@@ -15,7 +15,7 @@ import click
 from brute.cli.address import parse, position_of
 from brute.cli.app import db_option, screen_options
 from brute.cli.opening import log_to_read
-from brute.cli.screen import count, size
+from brute.cli.screen import count, size, visible_json
 from brute.events.errors import StoreError
 from brute.exchange import export_session
 
@@ -37,16 +37,24 @@ def command(address: str, output: str | None, force: bool) -> None:
     """Write a session as JSON lines, nothing lost.
 
     Each entry is written as the log stores it, byte for byte, with the media it refers to; a fork
-    with the past that it shares. `brute import` makes an equal session of it, in any log.
+    with the past that it shares. `brute import` makes an equal session of it, in any log. On a
+    terminal, characters that it would obey, or not show, are written as JSON escapes.
     """
     place = parse(address)
     with log_to_read() as log:
         session = log.events.find(place.session)
         upto = position_of(log, session, place)
+        lines = export_session(log, session, upto=upto)
+        if output is None and sys.stdout.isatty():
+            lines = map(_to_look_at, lines)
         with _output(output, force=force) as file:
-            written = sum(file.write(line) for line in export_session(log, session, upto=upto))
+            written = sum(map(file.write, lines))
     if output is not None:
         click.echo(f"{output}: {count(upto + 1, 'entry', 'entries')}, {size(written)}", err=True)
+
+
+def _to_look_at(line: bytes) -> bytes:
+    return visible_json(line.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
 @contextmanager
@@ -54,6 +62,7 @@ def _output(path: str | None, *, force: bool) -> Generator[BinaryIO]:
     """Where the lines go: standard output, or a file that appears only when it is whole."""
     if path is None:
         yield sys.stdout.buffer
+        sys.stdout.buffer.flush()  # so that a full disk is told here
         return
     target = Path(path)
     if target.exists() and not force:

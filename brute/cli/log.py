@@ -10,7 +10,7 @@ import click
 from brute.cli.address import parse, position_of
 from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.opening import log_to_read
-from brute.cli.screen import clip, muted, pad, screen_width, visible, width_of
+from brute.cli.screen import clip, muted, pad, screen_width, visible, visible_json, width_of
 from brute.events import blobs, codec
 from brute.events.errors import UsageError
 from brute.events.events import tag_of
@@ -138,11 +138,11 @@ def line(row: Row, width: int | None, lane: int) -> str:
 
 
 def _write_json(entry: Entry, _: Row) -> None:
-    click.echo(stored(entry))
+    click.echo(visible_json(stored(entry)))
 
 
 def stored(entry: Entry) -> str:
-    """An entry as one JSON object: session, position, and what the log stores, byte for byte.
+    """An entry as one JSON object: session, position, and what the log stores.
 
     Large media are references (`"blob":"sha256:…"`), as they are in the store.
     """

@@ -6,6 +6,8 @@ cursor, set the window's title or hide text, so every text of a log goes through
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import sys
 import time
@@ -116,9 +118,26 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> list[str]
     return [titles, *(line(row, title=False) for row in texts)]
 
 
+# Controls beyond ASCII, and what reorders or hides text (https://unicode.org/reports/tr36/); JSON
+# escapes the controls of ASCII itself, all but DEL.
+_UNSEEN: Final = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def visible_json(text: str) -> str:
+    r"""JSON with what a terminal would obey, or not show, as `\uXXXX`: the same value."""
+    return text if text.isascii() and "\x7f" not in text else _UNSEEN.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1] if found[0] != "\x7f" else "\\u007f"
+
+
 def write_json(value: JSON) -> None:
     """Write one JSON object as one line."""
-    click.echo(dumps(value))
+    click.echo(visible_json(dumps(value)))
 
 
 # -- quantities ------------------------------------------------------------------------------------

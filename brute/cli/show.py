@@ -15,7 +15,7 @@ from brute.cli.address import parse, position_of
 from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.log import STYLES, stored
 from brute.cli.opening import log_to_read
-from brute.cli.screen import muted, pad, size, visible, write_json
+from brute.cli.screen import muted, pad, size, visible, visible_json, write_json
 from brute.events.errors import UsageError
 from brute.events.events import RequestSent
 from brute.events.jsontext import dumps, loads
@@ -261,15 +261,12 @@ def _setting(name: str, value: JSON) -> Iterator[str]:
 
 def _show_event(view: View) -> None:
     text = stored(view.entries[-1])
-    click.echo(text if options().json or not sys.stdout.isatty() else _indented(loads(text)))
+    as_one_line = options().json or not sys.stdout.isatty()
+    click.echo(visible_json(text) if as_one_line else _indented(loads(text)))
 
 
 def _indented(value: JSON) -> str:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    if text.replace("\n", "").isprintable():
-        return text
-    # What a terminal must not be given is escaped as JSON does it: it stays the same JSON.
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    return visible_json(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _show_wire(view: View, name: str) -> None:
@@ -277,7 +274,7 @@ def _show_wire(view: View, name: str) -> None:
     request = transport.request(view, **_options(view, transport))
     body = transport.body(request)
     if options().json or not sys.stdout.isatty():
-        click.echo(dumps(body))
+        write_json(body)
     else:
         click.echo(_indented(body))
     for loss in request.losses:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from click.testing import Result
+from hypothesis import given
 
 import brute
+from brute.cli.screen import visible_json
+from brute.events.jsontext import dumps, loads
+from brute.testing import st
 from tests.brute.cli import process
 
 Run = Callable[..., Result]
@@ -232,6 +237,61 @@ def test_a_text_from_a_log_cannot_command_the_terminal(
         shown = run(*words)
         assert shown.exit_code == 0
         assert shown.stdout.replace("\n", "").isprintable(), words
+
+
+def strings(line: str) -> Iterator[str]:
+    """The texts in a JSON value, keys aside."""
+    todo = [json.loads(line)]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (dict, list)):
+            todo += value.values() if isinstance(value, dict) else value
+
+
+def test_json_from_a_log_cannot_command_the_terminal_either(folder: Path, run: Run) -> None:
+    evil = "\x9b2J\u202eevil\x7f\\\u2028 Grüße 日本\u3000"
+    with brute.open("brute.db") as log:
+        log.start(id="s", agent=evil, metadata={evil: evil}).user(evil)
+
+    for words in (
+        ["ls", "--json"],
+        ["log", "s", "--json"],
+        *(["show", "s", "--json", "--as", form] for form in ("messages", "request", "event")),
+        ["show", "s", "--as", "wire:openai"],
+    ):
+        shown = run(*words)
+        assert shown.exit_code == 0
+        assert shown.stdout.replace("\n", "").replace("\u3000", "").isprintable(), words
+        assert "Grüße 日本" in shown.stdout, words
+        assert evil in {text for line in shown.stdout.splitlines() for text in strings(line)}
+
+
+def test_an_export_keeps_its_bytes_but_on_a_terminal(folder: Path, run: Run) -> None:
+    with brute.open("brute.db") as log:
+        log.start(id="s").user("\x9b2J\u202eevil")
+    whole = run("export", "s").stdout
+
+    mine, its = os.openpty()
+    with process.start("export", "s", stdout=its) as export:
+        assert export.wait() == 0
+    os.close(its)
+    seen = os.read(mine, 1 << 16).decode()
+    os.close(mine)
+
+    assert "\u202e" in whole
+    assert seen.replace("\r\n", "").isprintable()
+    assert [json.loads(line) for line in seen.splitlines()] == [
+        json.loads(line) for line in whole.splitlines()
+    ]
+
+
+@given(st.json_values())
+def test_visible_json_is_the_same_value(value: Any) -> None:
+    text = dumps(value)
+
+    assert loads(visible_json(text)) == loads(text)
 
 
 def test_help_is_quick(folder: Path) -> None:
