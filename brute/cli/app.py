@@ -6,10 +6,12 @@ asked for, so `brute --help` loads none of them.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final, NoReturn, TypeVar
@@ -188,6 +190,10 @@ class Verbs(click.Group):
             code = _tell_usage(error)
         except BruteError as error:
             code = _tell(error, given)
+        except OSError as error:
+            code = (
+                _tell_unwritten(error, given) if _is_of_output(error) else _tell_bug(error, given)
+            )
         except Exception as error:  # noqa: BLE001 - the last place before the interpreter's own
             code = _tell_bug(error, given)
         sys.exit(code if isinstance(code, int) else 0)
@@ -210,6 +216,23 @@ def _tell(error: BruteError, given: Options) -> int:
         traceback.print_exception(error)
     _say(f"error: {visible(str(error))}")
     return exit_code_of(error)
+
+
+_NO_OUTPUT: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether it comes from writing to standard output: files are named in their errors."""
+    return error.filename is None and error.errno in _NO_OUTPUT
+
+
+def _tell_unwritten(error: OSError, given: Options) -> int:
+    if given.traceback:
+        traceback.print_exception(error)
+    _say(f"error: the output cannot be written ({error.strerror}); make room, or write elsewhere")
+    with suppress(OSError):  # else the interpreter tries again at its end, and complains too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_ERROR
 
 
 def _tell_bug(error: Exception, given: Options) -> int:

@@ -12,9 +12,11 @@ import click
 
 from brute.cli.app import db_option, json_option, options, screen_options
 from brute.cli.exits import BadFile
-from brute.cli.opening import log_to_write
+from brute.cli.opening import is_there, log_to_write
 from brute.cli.screen import count, visible, write_json
-from brute.exchange import MAX_LINE, Source, import_file
+from brute.exchange import MAX_LINE, Imported, Source, import_file
+from brute.intake import copy_session
+from brute.log import open as open_log
 
 _SOURCES: Final[dict[str, Source | None]] = {
     "auto": None,
@@ -60,8 +62,8 @@ def command(path: str, source: str, name: str | None) -> None:
     one JSON object a line, or what `brute export` wrote. It is imported whole or not at all.
     """
     shown = "standard input" if path == "-" else path
-    with _input(path) as file, log_to_write() as log:
-        imported = import_file(log, file, source=_SOURCES[source], id=name, name=shown)
+    with _input(path) as file:
+        imported = _import(file, _SOURCES[source], name, shown)
     if options().json:
         write_json(
             {
@@ -77,6 +79,18 @@ def command(path: str, source: str, name: str | None) -> None:
     click.echo(f"brute: {entries} from {shown}, read as {imported.source}", err=True)
     for note in imported.notes:
         click.echo(f"brute: note: {visible(note)}", err=True)
+
+
+def _import(file: BinaryIO, source: Source | None, id: str | None, shown: str) -> Imported:
+    """Import into the log; one that is not there is made once the file was understood."""
+    if is_there():
+        with log_to_write() as log:
+            return import_file(log, file, source=source, id=id, name=shown)
+    with open_log(":memory:") as scratch:
+        imported = import_file(scratch, file, source=source, id=id, name=shown)
+        with log_to_write() as log:
+            copy_session(scratch, imported.session, log)
+    return imported
 
 
 @contextmanager

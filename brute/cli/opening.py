@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from brute.cli.app import options
 from brute.cli.exits import NoSuchLog
@@ -35,9 +35,14 @@ def log_to_write() -> Log:
     return open_log(options().db)
 
 
+def is_there() -> bool:
+    """Whether there is something where the log is to be."""
+    kind, path = resolve(options().db)
+    return kind != "sqlite" or os.path.exists(path)  # noqa: PTH110 - False for a name that is too long
+
+
 def _existing(*, read_only: bool) -> Log:
     db = options().db
-    kind, path = resolve(db)
-    if kind == "sqlite" and not Path(path).exists():
+    if not is_there():
         raise NoSuchLog(db)
     return open_log(db, read_only=read_only, create=False)

@@ -226,6 +226,30 @@ def test_a_broken_import_makes_no_session(db: Path, run: Run, folder: Path) -> N
     assert len(run("ls", "--json").stdout.splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"nonsense", b'{"brute":"export","version":1,"session":"s","entries":0}\n']
+)
+def test_an_import_that_fails_makes_no_log(folder: Path, run: Run, content: bytes) -> None:
+    said(run("import", "-", input=content), 1)
+    assert list(folder.iterdir()) == []
+
+    done = run("import", "-", "--id", "good", input=b'{"role":"user","content":"Hello"}')
+
+    assert (done.exit_code, done.stdout) == (0, "good\n")
+    assert [file.name for file in folder.iterdir()] == ["brute.db"]
+    assert '"session":"good"' in run("ls", "--json").stdout
+
+
+def test_a_broken_line_of_an_export_is_no_damage_of_the_log(db: Path, run: Run) -> None:
+    lines = run("export", "trips").stdout.splitlines()
+    lines[3] = '{"position":2,"type":"note.added","state":5}'
+
+    message = said(run("import", "-", "--id", "again", input="\n".join(lines)), 1)
+
+    assert "standard input, line 4: the stored bytes are not a record" in message
+    assert "Nothing was imported" in message
+
+
 def test_a_file_to_import_that_is_not_there(folder: Path, run: Run) -> None:
     assert "none.json: it cannot be read (No such file" in said(run("import", "none.json"), 1)
     assert list(folder.iterdir()) == [], "no log is made for nothing"
@@ -294,6 +318,22 @@ def test_an_error_can_be_traced(db: Path, run: Run, monkeypatch: pytest.MonkeyPa
     assert "Traceback" in run("show", "nope", "--traceback").stderr
     monkeypatch.setenv("BRUTE_TRACEBACK", "1")
     assert "Traceback" in process.finished("--db", str(db), "show", "nope").stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "words", [["--help"], ["ls", "--json"], ["log", "last"], ["export", "trips"]], ids=" ".join
+)
+def test_output_that_finds_no_room_is_told_in_a_line(db: Path, words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        brute_ = process.start("--db", str(db), *words, stdout=full)
+        _, complaints = brute_.communicate()
+
+    assert brute_.returncode == 1
+    assert complaints == (
+        "brute: error: the output cannot be written (No space left on device); "
+        "make room, or write elsewhere\n"
+    )
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(db: Path, folder: Path) -> None:
