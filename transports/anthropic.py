@@ -321,12 +321,17 @@ class Anthropic(MessageTransport):
             config: JSONObject = parameters.pop("output_config", None) or {}
             said = {"type": "json_schema", "schema": settings.format}
             out["output_config"] = {**config, "format": said}
+        if extra := {key: parameters.pop(key) for key in NOT_ARGUMENTS if key in parameters}:
+            parameters["extra_body"] = {**extra, **(parameters.get("extra_body") or {})}
         out.update(parameters)
         if is_object(choice := out.get("tool_choice")) and choice.get("name"):
             out["tool_choice"] = {**choice, "name": fitting(choice["name"])}
         return few_marks(out)
 
 
+NOT_ARGUMENTS = ("temperature", "top_p", "top_k")
+"""Members of the body that the SDK's `create` has no arguments for any more (anthropic 2.14); all
+its versions take them in `extra_body`."""
 NO_THINKING = "thinking, as the turn whose calls are being answered does not begin with any"
 FREE_TEXT: JSONObject = {
     "type": "object",

@@ -439,12 +439,15 @@ class MessageTransport:
         if self._is_streamed(body):
             yield from self._flat_many([body])
             return
-        error = error_in(self.api, body)
+        error = error_in(self.api, body) if self.api else None
         if error is not None and "role" not in body and not body.get("choices"):
             raise error
         yield from type(self).pieces(body)
 
     def _flat_text(self, text: bytes | bytearray | str) -> Iterator[Any]:
+        if not self.api:  # a library of the user's own, which may well answer with a text
+            yield text
+            return
         value = read_json(text)
         if value is not None:
             yield from self._flat(value)

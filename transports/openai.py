@@ -231,6 +231,8 @@ class OpenAI(MessageTransport):
             return True
         if str(body.get("type", "")).endswith((".delta", ".done")):
             return True
+        if body.get("choices") == [] and body.get("object") == "":
+            return True  # Azure's first chunk: what its filter found in the prompt, and no choice
         return any("delta" in choice for choice in objects(body.get("choices")))
 
     @classmethod

@@ -254,7 +254,7 @@ def test_an_error_body_is_raised_with_status_kind_and_words() -> None:
     anthropic = {"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}
 
     with pytest.raises(ProviderError, match="no such model") as first:
-        [*OpenAI.wrap_each(chat)]
+        next(OpenAI.wrap_each(chat))
     with pytest.raises(ProviderError, match="slow down") as second:
         Anthropic.reply(anthropic)
     with pytest.raises(ProviderError, match="bad gateway"):
