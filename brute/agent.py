@@ -10,6 +10,7 @@ from brute.prompt import Hook
 from brute.replies import Reply, TurnLimit
 from brute.session import Session
 from brute.tools import Tool
+from brute.turn import check_run
 
 
 class Agent:
@@ -39,6 +40,7 @@ class Agent:
 
         max_turns: requests for one prompt; `TurnLimit` is raised when they are used up.
         """
+        check_run(run)
         self.run, self.tools, self.system = run, list(tools), system
         self.max_turns, self.hooks, self.settings = max_turns, list(hooks), settings
         self.__name__ = name

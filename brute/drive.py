@@ -36,6 +36,14 @@ class Emit(Struct, frozen=True):
     delta: object
 
 
+class Left(BaseException):
+    """Whoever iterated stopped reading; the driver is still there, to close what was opened.
+
+    A `GeneratorExit` says the same and more: the driver is gone too, and awaits nothing. (Thrown
+    into steps it would also reach those they delegate to as a `close`.)
+    """
+
+
 Operation: TypeAlias = Do | Next | Emit
 Steps: TypeAlias = Generator[Operation, Any, T]
 
@@ -67,10 +75,15 @@ def iterate_sync(steps: Steps[T]) -> Generator[object, None, T]:
             operation = steps.throw(error) if error is not None else steps.send(result)
         except StopIteration as stop:
             return cast(T, stop.value)
+        except Left as left:
+            raise GeneratorExit from left
         result = error = None
         try:
             if isinstance(operation, Emit):
-                yield operation.delta
+                try:
+                    yield operation.delta
+                except GeneratorExit as left:
+                    raise Left from left
             else:
                 result = _perform(operation)
         except BaseException as raised:  # noqa: BLE001 - thrown into the steps, which decide
@@ -126,10 +139,15 @@ async def iterate_async(steps: Steps[T]) -> AsyncIterator[object]:
             operation = steps.throw(error) if error is not None else steps.send(result)
         except StopIteration:
             return
+        except Left as left:
+            raise GeneratorExit from left
         result = error = None
         try:
             if isinstance(operation, Emit):
-                yield operation.delta
+                try:
+                    yield operation.delta
+                except GeneratorExit as left:
+                    raise Left from left
             else:
                 result = await _perform_async(operation)
         except BaseException as raised:  # noqa: BLE001 - thrown into the steps, which decide

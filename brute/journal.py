@@ -24,6 +24,7 @@ from brute.events.events import (
     Event,
     EventClass,
     PromptAppended,
+    RunEnded,
     RunStarted,
     ToolCalled,
     UnknownEvent,
@@ -231,10 +232,13 @@ class Live:
     def _rebases(self, event: Event) -> bool:
         """Whether the event holds behind what the last conflict brought in.
 
-        Observed events, outcomes, and what is said from outside a run hold anywhere. A run's own
-        facts hold behind inputs that arrived meanwhile, unless they were built from the list.
+        Observed events, outcomes, a run's end, and prompts from outside a run hold anywhere. A
+        run's own facts hold behind inputs that arrived meanwhile, unless they were built from the
+        list.
         """
         if class_of(event) in (EventClass.OBSERVED, EventClass.OUTCOME):
+            return True
+        if isinstance(event, RunEnded):  # it has ended, whatever others say meanwhile
             return True
         if self.epoch is None and isinstance(event, PromptAppended):
             return True
@@ -295,6 +299,12 @@ SUPPLIED: dict[str, frozenset[str]] = {
 COMPARED = (EventClass.INTENT, EventClass.VALUE)
 
 
+def compared(entry: Entry) -> bool:
+    """Whether a replay has to say the entry again: also a reply that was appended by hand."""
+    kind = class_of(entry.event)
+    return kind in COMPARED or (kind is EventClass.OUTCOME and entry.cause is None)
+
+
 class Served:
     """A journal that serves what a run recorded, and then goes on live or refuses to.
 
@@ -331,7 +341,7 @@ class Served:
             self._in_bodies.append(entry)
         if entry.cause is not None and kind is EventClass.OUTCOME:
             self.outcomes.setdefault(entry.cause, entry)
-        elif entry.run in runs and kind in COMPARED:
+        elif entry.run in runs and compared(entry):
             self.lanes.setdefault(entry.lane, deque()).append(entry)
         elif entry.run not in runs:
             self.outside.append(entry)

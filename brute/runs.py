@@ -22,10 +22,9 @@ from brute.events.events import (
     RunEnded,
     RunStarted,
     TurnStarted,
-    class_of,
 )
 from brute.events.log import Draft
-from brute.journal import COMPARED, LANE, Live, Served
+from brute.journal import LANE, Live, Served, compared
 from brute.log import Log
 from brute.session import Session
 from brute.tools import canonical, failure_of
@@ -155,7 +154,7 @@ def _ended_by(entries: Sequence[Entry], run: str | None) -> set[int]:
 
     The continuing run says them again, for real; so they are not served.
     """
-    said = [e for e in entries if e.run == run and class_of(e.event) in COMPARED]
+    said = [e for e in entries if e.run == run and compared(e)]
     ends = [e for e in entries if e.run == run and isinstance(e.event, RunEnded)]
     if not said or not ends or _error_of(ends[-1]) is None:
         return set()
@@ -180,7 +179,7 @@ def _error_of(entry: Entry) -> Failure | None:
 def _failed(entry: Entry) -> bool:
     event = entry.event
     return isinstance(event, FAILURES) or (
-        isinstance(event, EffectReturned) and event.error is not None
+        isinstance(event, EffectReturned) and event.outcome == "error"
     )
 
 

@@ -74,6 +74,7 @@ from brute.tools import (
     unwrapped,
     words_of,
 )
+from brute.transports.base import MessageTransport
 from brute.turn import Turn, check_hook, check_run, says_something
 from brute.view import View
 
@@ -145,11 +146,21 @@ class Session(View):
         journal = self.journal
         if isinstance(journal, Live):
             return self._adopt(journal, messages)
-        return [
-            entry
-            for message in messages
-            for entry, _ in journal.fact(*self._drafts([message], self.position))
-        ]
+        return [entry for message in messages for entry in self._append_served(message)]
+
+    def _append_served(self, message: Message) -> list[Entry]:
+        first, *outcome = self._drafts([message], self.position)
+        if not outcome:
+            return [self.journal.fact(first)[0][0]]
+        return list(self._answer(first, outcome[0].event))
+
+    def _answer(self, called: Draft, returned: Event) -> tuple[Entry, Entry]:
+        """Say an intent and its outcome, where a recording may have both."""
+        intent, served = self.journal.fact(called)[0]
+        outcome = self.journal.recorded(intent) if served else None
+        if outcome is None:
+            outcome = self.journal.outcome(Draft(event=returned, cause=intent.position))
+        return intent, outcome
 
     def _adopt(self, journal: Live, messages: Sequence[Message]) -> list[Entry]:
         # Results point at positions of this very commit, so a lost race is planned anew.
@@ -160,6 +171,8 @@ class Session(View):
                 with journal.lock:
                     if journal.last == last:
                         return journal.append_exactly(drafts)
+            except Fenced:
+                raise
             except Conflict:
                 journal.refresh()
 
@@ -414,8 +427,9 @@ class Session(View):
         journal = self.journal
         while (intent := self._unanswered(call)) is None:
             if not isinstance(journal, Live):
-                intent = journal.fact(called)[0][0].position
-                break
+                said = self._answer(called, returned)[1].event
+                assert isinstance(said, ToolReturned)
+                return _result(call, said.content, said.outcome)
             outcome = Draft(event=returned, cause=journal.last + 1)
             try:
                 journal.append_exactly([called, outcome])
@@ -506,7 +520,7 @@ class Session(View):
                 value = yield Do(body)
                 event = EffectReturned(value=canonical(value))
             except BaseException as error:
-                event = EffectReturned(error=failure_of(error), outcome="error")
+                event = EffectReturned(error=failure_of(error), outcome=_ended(effect, error))
                 self.journal.outcome(Draft(event=event, cause=intent.position))
                 raise
             outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
@@ -610,19 +624,22 @@ class Session(View):
         be refused afterwards.
         """
         self.refresh()
-        appended = [
-            self.journal.outcome(
-                Draft(event=self._left_of(request.position), cause=request.position)
-            )
-            for request in self.requests.open
-        ]
+        appended: list[Entry] = []
+        for request in self.requests.open:
+            left, stream = self._left_of(request.position)
+            appended.append(self.journal.outcome(Draft(event=left, cause=request.position)))
+            if stream is not None:
+                self.log.events.drop(stream)
         for call in self.unknown_calls(self.journal.run):
             event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
             appended.append(self.journal.outcome(Draft(event=event, cause=call.intent)))
         return appended
 
-    def _left_of(self, position: int) -> ReplyInterrupted | RequestFailed:
-        """The outcome of a request whose writer is gone, out of its sibling stream."""
+    def _left_of(self, position: int) -> tuple[ReplyInterrupted | RequestFailed, str | None]:
+        """The outcome of a request whose writer is gone, out of its sibling stream.
+
+        With the stream, if nobody needs it once the outcome is durable.
+        """
         request = self._entry(position).event
         assert isinstance(request, RequestSent)
         (stored,) = self.log.events.states(self.id, after=position - 1, upto=position)
@@ -630,25 +647,25 @@ class Session(View):
         stream = f"{owner}~{position}"
         gone = Failure(kind="WriterGone", message="the process ended while it waited for the reply")
         transport = getattr(transports, request.transport, None)
-        if transport is None:  # one of the user's own; its chunks stay where they are
-            return RequestFailed(error=gone)
+        if not (isinstance(transport, type) and issubclass(transport, MessageTransport)):
+            return RequestFailed(error=gone), None  # the user's own; its chunks stay where they are
         reader = transport.stream()
         for entry in self.log.events.read(stream):
             if isinstance(entry.event, StreamChunked):
                 for frame in entry.event.frames:
                     reader.feed(frame)
         reply = reader.cut()
-        if owner == self.id:
-            self.log.events.drop(stream)
+        used_up = stream if owner == self.id else None
         if not says_something(reply.message):
-            return RequestFailed(error=gone)
-        return ReplyInterrupted(
+            return RequestFailed(error=gone), used_up
+        event = ReplyInterrupted(
             message=reply.message,
             reason=gone.message,
             error=gone,
             usage=reply.usage,
             response_id=reply.response_id,
         )
+        return event, used_up
 
     def __enter__(self) -> Session:
         return self
@@ -744,6 +761,14 @@ def _refuse_async(functions: Sequence[ToolFunction | None]) -> None:
 def _is_async(tool: object) -> bool:
     function = getattr(tool, "fn", tool)
     return inspect.iscoroutinefunction(function)
+
+
+def _ended(effect: Effect[..., Any], error: BaseException) -> Literal["error", "unknown"]:
+    """How an effect that raised has ended.
+
+    Ctrl-C and cancellation come from outside: what the effect had done by then nobody knows.
+    """
+    return "error" if isinstance(error, Exception) or effect.idempotent else "unknown"
 
 
 def _in_lane(lane: str, steps: Steps[ToolResult]) -> ToolResult:

@@ -16,15 +16,27 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast, overload
 
 import msgspec
 
-from brute.drive import END, Do, Emit, Next, Steps, iterate_async, iterate_sync, run_async, run_sync
+from brute.drive import (
+    END,
+    Do,
+    Emit,
+    Left,
+    Next,
+    Steps,
+    iterate_async,
+    iterate_sync,
+    run_async,
+    run_sync,
+)
 from brute.effects import AnyRun, AsyncRun, Run
 from brute.events.entries import Entry
-from brute.events.errors import BruteError, Conflict, UsageError, WrongType
+from brute.events.errors import AlreadyAnswered, BruteError, Conflict, UsageError, WrongType
 from brute.events.events import (
     Event,
     Lifetime,
@@ -82,7 +94,7 @@ class Turn:
         self._started: Entry | None = None
         self._intent: Entry | None = None
         self._transport: type[MessageTransport] | None = None
-        self._driven = False
+        self._driven = False  # whether the exchange has begun: it records its own outcome
         self._prompt = Prompt(self, "person", "turn")
 
     # -- the view a transport renders --------------------------------------------------------
@@ -208,7 +220,9 @@ class Turn:
 
     @overload
     def receive(  # type: ignore[overload-overlap]
-        self, transport: type[MessageTransport], result: AsyncIterable[object]
+        self,
+        transport: type[MessageTransport],
+        result: AsyncIterable[object] | AbstractAsyncContextManager[object],
     ) -> Coroutine[Any, Any, AsyncReply]: ...
     @overload
     def receive(self, transport: type[MessageTransport], result: object) -> Reply: ...
@@ -225,7 +239,7 @@ class Turn:
                 f"no {transport.__name__} request was built from this turn; write "
                 f"turn.receive({transport.__name__}, create(**{transport.__name__}.request(turn)))"
             )
-        is_async = hasattr(result, "__anext__") or hasattr(result, "__aiter__")
+        is_async = any(hasattr(result, name) for name in ("__anext__", "__aiter__", "__aenter__"))
         steps = self._finish(self._exchange(self._intent, transport, lambda: result), is_async)
         return run_async(steps) if is_async else run_sync(steps)
 
@@ -346,11 +360,14 @@ class Turn:
         self, intent: Entry, transport: type[MessageTransport], call: Callable[[], object]
     ) -> Steps[Entry]:
         """Make the call, read the reply or the stream, and record the one outcome."""
+        self._driven = True
         checkpoint = _Checkpoint(self.session, intent.position)
         reader: StreamReader | None = None
         stream: object = None
         try:
             result = yield Do(call)
+            if _is_async_manager(result):
+                result = yield Do(result.__aenter__)
             stream = opened(result)
             if stream is None:
                 event = received(transport.reply(result))
@@ -363,14 +380,13 @@ class Turn:
                 event = received(reader.finish())
         except BaseException as error:
             # An abandoned iterator may be collected when the log is closed: no one to tell.
-            unseen = (BruteError,) if isinstance(error, GeneratorExit) else ()
-            with contextlib.suppress(*unseen):
-                self.journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
-            checkpoint.drop()
-            if stream is not None and not isinstance(error, GeneratorExit):
-                yield Do(lambda: _close(stream))
-            elif not hasattr(stream, "__anext__"):  # nothing can be awaited any more
-                _close(stream)
+            unseen = (BruteError,) if isinstance(error, (GeneratorExit, Left)) else ()
+            try:
+                with contextlib.suppress(*unseen):
+                    self.journal.outcome(Draft(event=failed(reader, error), cause=intent.position))
+                checkpoint.drop()
+            finally:
+                yield from _let_go(stream, error)
             raise
         outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         checkpoint.drop()
@@ -402,15 +418,15 @@ class Turn:
         trace: TracebackType | None,
     ) -> None:
         """A request that was built here and never answered gets its outcome."""
-        if self._intent is not None and self.reply is None and not self._answered():
-            reason = error if error is not None else UsageError("the turn ended without receive()")
-            self.journal.outcome(
-                Draft(event=RequestFailed(error=failure_of(reason)), cause=self._intent.position)
-            )
+        if self._intent is None or self._driven or self._answered(self._intent):
+            return
+        reason = error if error is not None else UsageError("the turn ended without receive()")
+        failure = RequestFailed(error=failure_of(reason))
+        with contextlib.suppress(AlreadyAnswered):  # another writer has given it one
+            self.journal.outcome(Draft(event=failure, cause=self._intent.position))
 
-    def _answered(self) -> bool:
-        assert self._intent is not None
-        return self.session.requests.outcome_of(self._intent.position) is not None
+    def _answered(self, intent: Entry) -> bool:
+        return self.session.requests.outcome_of(intent.position) is not None
 
 
 def check_run(run: object) -> None:
@@ -450,7 +466,7 @@ def received(reply: Received) -> ReplyReceived | ReplyInterrupted:
 
 def failed(reader: StreamReader | None, error: BaseException) -> ReplyInterrupted | RequestFailed:
     """The outcome of a request whose call or stream raised."""
-    failure = failure_of(error)
+    failure = failure_of(GeneratorExit() if isinstance(error, Left) else error)
     partial = reader.cut() if reader is not None else None
     if partial is None or not says_something(partial.message):
         return RequestFailed(error=failure)
@@ -480,7 +496,7 @@ _REASONS = {
 def opened(result: object) -> object | None:
     """The stream in what a run function returned, or None when it is a whole reply.
 
-    An SDK's stream manager (`messages.stream(…)`) is entered.
+    An SDK's stream manager (`messages.stream(…)`) is entered; an async one was entered before.
     """
     if hasattr(result, "__next__") or hasattr(result, "__anext__"):
         return result
@@ -491,8 +507,21 @@ def opened(result: object) -> object | None:
     return cast(object, cast(Any, result).__aiter__())
 
 
+def _is_async_manager(result: object) -> TypeGuard[AbstractAsyncContextManager[object]]:
+    """Whether a run function returned what an SDK's `messages.stream(…)` gives async code."""
+    return hasattr(result, "__aenter__") and not hasattr(result, "__aiter__")
+
+
+def _let_go(stream: object, error: BaseException) -> Steps[None]:
+    """Close a stream that was not read to its end; that even this fails is not what matters."""
+    with contextlib.suppress(Exception):
+        if not hasattr(stream, "__anext__"):
+            _close(stream)
+        elif not isinstance(error, GeneratorExit):  # then nothing can be awaited any more
+            yield Do(lambda: _close(stream))
+
+
 def _close(stream: object) -> object:
-    """Let go of a stream that was not read to its end; an async one's closing is awaited."""
     close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
     return close() if close is not None else None
 
@@ -510,11 +539,13 @@ class _Checkpoint:
         self._since = time.monotonic()
 
     def add(self, chunk: object) -> None:
+        if not self._works:
+            return
         frame = MessageTransport.plain(chunk)
         self._frames.append(frame)
         self._bytes += len(str(frame))
         due = time.monotonic() - self._since >= CHECKPOINT_SECONDS
-        if self._works and (due or self._bytes >= CHECKPOINT_BYTES):
+        if due or self._bytes >= CHECKPOINT_BYTES:
             self._take()
             self._frames, self._bytes, self._since = [], 0, time.monotonic()
 

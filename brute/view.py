@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ class View:
         self._id = id
         self._own_entries = entries
         self._folds: dict[str, _Fold] = {}
+        self._folding = threading.RLock()  # tools run in threads, and may read the session
 
     @property
     def id(self) -> str:
@@ -57,25 +59,23 @@ class View:
 
     def _said(self, name: str, projection: Any) -> Any:
         """The state of a projection that does not see what was rewound away."""
-        entries = self._entries()
-        kept = self._folds.get(name)
-        fresh = kept is None or kept.source is not entries
-        if not fresh and kept is not None:
-            new = entries[kept.seen :] if kept.seen < len(entries) else ()
-            if not any(type(entry.event) is HistoryRewound for entry in new):
-                return self._advance(kept, projection, new)
-        return self._refold(name, projection, entries, lineage(entries))
+        with self._folding:
+            entries = self._entries()
+            kept = self._folds.get(name)
+            if kept is not None and kept.source is entries:
+                new = entries[kept.seen :] if kept.seen < len(entries) else ()
+                if not any(type(entry.event) is HistoryRewound for entry in new):
+                    return self._advance(kept, projection, new)
+            return self._refold(name, projection, entries, lineage(entries))
 
     def _logged(self, name: str, projection: Any, *, own: bool = False) -> Any:
         """The state of a projection that sees everything logged (`own`: in this session)."""
-        entries = self._entries()
-        kept = self._folds.get(name)
-        if kept is None or kept.source is not entries:
-            seen: Sequence[Entry] = entries
-            if own:
-                seen = own_entries(entries)
-            return self._refold(name, projection, entries, seen)
-        return self._advance(kept, projection, entries[kept.seen :])
+        with self._folding:
+            entries = self._entries()
+            kept = self._folds.get(name)
+            if kept is not None and kept.source is entries:
+                return self._advance(kept, projection, entries[kept.seen :])
+            return self._refold(name, projection, entries, own_entries(entries) if own else entries)
 
     @staticmethod
     def _advance(kept: _Fold, projection: Any, new: Sequence[Entry]) -> Any:
@@ -103,12 +103,14 @@ class View:
     @property
     def messages(self) -> list[Message]:
         """The canonical message list as of here."""
-        return list(self._list.messages)
+        with self._folding:
+            return list(self._list.messages)
 
     @property
     def positions(self) -> list[int]:
         """For each message of `messages`, the position of the entry behind it."""
-        return list(self._list.positions)
+        with self._folding:
+            return list(self._list.positions)
 
     @property
     def calls(self) -> Calls:

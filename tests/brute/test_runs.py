@@ -253,3 +253,97 @@ def test_an_async_agent_records_and_replays(log: brute.Log) -> None:
 
     assert asyncio.run(brute.replay(agent, log, "t1")) == "done"
     assert searched == ["nara", "kyoto"]
+
+
+def test_words_from_outside_that_come_last_do_not_break_the_end_of_a_run(log: brute.Log) -> None:
+    def agent(session: brute.Session) -> str:
+        session.user("Go.")
+        log.session("t1").user("Wait!")
+        return "gone"
+
+    assert brute.record(agent, log, "t1") == "gone"
+    assert [tag_of(e.event) for e in log.entries("t1")][-2:] == ["prompt.appended", "run.ended"]
+    assert brute.replay(agent, log, "t1") == "gone"
+
+
+def test_a_history_that_an_agent_appends_replays(log: brute.Log) -> None:
+    call = brute.ToolCall.of("search", {"q": "x"}, id="c1")
+
+    def agent(session: brute.Session) -> list[str]:
+        session.append(
+            brute.Message.user("Look."),
+            brute.Message.assistant(call),
+            brute.Message.tool(call, "found"),
+            brute.Message.assistant("There."),
+        )
+        session.user("And?")
+        return [message.content for message in session.messages]
+
+    said = brute.record(agent, log, "t1")
+
+    assert said == ["Look.", "", "found", "There.", "And?"]
+    assert brute.replay(agent, log, "t1") == said
+
+
+def test_results_that_were_made_elsewhere_replay(log: brute.Log) -> None:
+    made = iter(["first", "second"])
+
+    def agent(session: brute.Session) -> str:
+        session.append(brute.Message.assistant(brute.ToolCall.of("search", id="c1")))
+        return session.returned(session.calls.open[0], next(made)).text
+
+    assert brute.record(agent, log, "t1") == "first"
+    assert brute.replay(agent, log, "t1") == "first", "the recorded one is served"
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_an_effect_cut_by_ctrl_c_is_not_run_again_unless_it_may(
+    log: brute.Log, idempotent: bool
+) -> None:
+    paid: list[str] = []
+
+    @brute.effect(idempotent=idempotent)
+    def pay() -> str:
+        paid.append("once")
+        if len(paid) == 1:
+            raise KeyboardInterrupt
+        return "paid"
+
+    def agent(session: brute.Session) -> str:
+        return pay()
+
+    with pytest.raises(KeyboardInterrupt):
+        brute.record(agent, log, "t1")
+
+    if idempotent:
+        assert brute.resume(agent, log, "t1") == "paid"
+    else:
+        with pytest.raises(brute.OutcomeUnknown):
+            brute.resume(agent, log, "t1")
+    assert len(paid) == 1 + idempotent
+
+
+def test_a_turn_in_a_with_block_replays(log: brute.Log) -> None:
+    @brute.run(OpenAI)
+    def model(request: dict[str, Any]) -> Any:
+        return chat("Hi.")
+
+    def agent(session: brute.Session) -> str:
+        session.user("Hello?")
+        with session.turn(model="gpt-x") as turn:
+            return str(turn.send(model).text)
+
+    assert brute.record(agent, log, "t1") == "Hi."
+    assert brute.replay(agent, log, "t1") == "Hi."
+
+
+def test_an_older_writer_that_appends_messages_is_told_that_it_was_fenced(log: brute.Log) -> None:
+    def newer(session: brute.Session) -> None:
+        session.user("Mine now.")
+
+    def older(session: brute.Session) -> None:
+        brute.record(newer, log, "t1")
+        session.append(brute.Message.user("Still here?"))
+
+    with pytest.raises(brute.Fenced):
+        brute.record(older, log, "t1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -298,3 +299,20 @@ def test_replies_appended_by_hand_keep_their_calls_open(session: brute.Session) 
     event = session.entries[-1].event
     assert isinstance(event, ReplyReceived)
     assert (event.finish, call.reply, call.part) == ("tool_calls", session.position, 0)
+
+
+def test_threads_that_read_at_once_see_each_message_once(session: brute.Session) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for round_ in range(1, 16):
+            for number in range(100):
+                session.user(str(number))
+            threads = [threading.Thread(target=lambda: session.messages) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(session.messages) == 1 + 100 * round_
+    finally:
+        sys.setswitchinterval(before)

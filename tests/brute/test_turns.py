@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from brute.events.events import (
     ReplyReceived,
     RequestFailed,
     RequestSent,
+    StreamChunked,
     TurnStarted,
     tag_of,
 )
@@ -394,3 +396,129 @@ def test_what_is_said_while_a_request_is_built_is_in_it_or_behind_it(log: brute.
 
     (sent,) = [e.event for e in session.entries if isinstance(e.event, RequestSent)]
     assert sent.upto > said[0]
+
+
+class AsyncStream:
+    """What an async SDK gives for `stream=True`, or (not `entered`) from `messages.stream(…)`."""
+
+    def __init__(self, *texts: str, finish: str | None = "stop") -> None:
+        self.chunks = chunks(*texts, finish=finish)
+        self.closed = False
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        for chunk in self.chunks:
+            return chunk
+        raise StopAsyncIteration
+
+    async def close(self) -> None:
+        await asyncio.sleep(0)
+        self.closed = True
+
+
+async def test_an_async_stream_that_is_left_early_is_closed(session: brute.Session) -> None:
+    stream = AsyncStream("One", "Two", "Three")
+
+    @brute.run(OpenAI)
+    async def model(request: dict[str, Any]) -> AsyncStream:
+        return stream
+
+    with session.turn(model="gpt-x") as turn:
+        async with contextlib.aclosing(turn.stream(model)) as deltas:
+            async for _ in deltas:
+                break
+
+    assert stream.closed
+    cut = session.entries[-1].event
+    assert isinstance(cut, ReplyInterrupted)
+    assert cut.message is not None
+    assert cut.message.content == "One"
+
+
+async def test_the_turn_does_not_end_before_its_stream_is_let_go_of(session: brute.Session) -> None:
+    @brute.run(OpenAI)
+    async def model(request: dict[str, Any]) -> AsyncStream:
+        return AsyncStream("One", "Two")
+
+    with session.turn(model="gpt-x") as turn:
+        deltas = turn.stream(model)
+        async for _ in deltas:
+            break
+    assert tags(session)[-1] == "request.sent", "what had come is not thrown away"
+    await deltas.aclose()
+
+    assert tags(session)[-1] == "reply.interrupted"
+
+
+async def test_the_stream_manager_of_an_async_sdk_is_entered(session: brute.Session) -> None:
+    class Manager:
+        async def __aenter__(self) -> AsyncStream:
+            return AsyncStream("Hi.")
+
+        async def __aexit__(self, *_: object) -> None: ...
+
+    @brute.run(OpenAI)
+    async def model(request: dict[str, Any]) -> Manager:
+        return Manager()
+
+    assert (await session.complete(model, model="gpt-x")).text == "Hi."
+    with session.turn(model="gpt-x") as turn:
+        OpenAI.request(turn)
+        reply = await turn.receive(OpenAI, Manager())
+    assert reply.text == "Hi."
+
+
+def test_a_stream_is_closed_also_when_its_outcome_finds_no_room(
+    session: brute.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        closed = False
+
+        def __iter__(self) -> Broken:
+            return self
+
+        def __next__(self) -> Any:
+            raise ConnectionError("gone")
+
+        def close(self) -> None:
+            self.closed = True
+
+    def full(draft: object) -> Any:
+        raise brute.StoreFull("the log", "the disk is full", "make room")
+
+    stream = Broken()
+    monkeypatch.setattr(session.journal, "outcome", full)
+
+    with pytest.raises(brute.StoreFull) as caught:
+        session.complete(brute.run(OpenAI)(lambda request: stream), model="gpt-x")
+
+    assert stream.closed
+    assert isinstance(caught.value.__context__, ConnectionError)
+
+
+def test_what_had_streamed_is_kept_until_its_outcome_is_durable(
+    log: brute.Log, session: brute.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.user("Hello?")
+    turn = session.turn(model="gpt-x")
+    OpenAI.request(turn)
+    stream = f"{session.id}~{session.position}"
+    frames = tuple(chunks("so far", finish=None))
+    log.events.append(stream, [StreamChunked(frames=frames)], expect=-1)
+    again = log.session(session.id)
+
+    def full(draft: object) -> Any:
+        raise brute.StoreFull("the log", "the disk is full", "make room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(again.journal, "outcome", full)
+        with pytest.raises(brute.StoreFull):
+            again.recover()
+    (left,) = again.recover()
+
+    assert isinstance(left.event, ReplyInterrupted)
+    assert left.event.message is not None
+    assert left.event.message.content == "so far"
+    assert log.events.last(stream) == -1
