@@ -200,6 +200,26 @@ def _load_media(block: JSONObject) -> AnyPart | None:
     return Media(kind=block["type"], name=title, extras=extras(API, residual), **fields)
 
 
+def _load_document(block: JSONObject) -> AnyPart | None:
+    source = block.get("source")
+    if is_object(source) and source.get("type") == "content":
+        return _load_quoted(block)
+    return _load_media(block)
+
+
+def _load_quoted(block: JSONObject) -> AnyPart | None:
+    """Text that is quoted from somewhere: other APIs get its words, this one the block itself."""
+    quoted = block.get("content")
+    if is_object(source := block.get("source")):
+        quoted = source.get("content")
+    texts = [quoted] if isinstance(quoted, str) else [b.get("text") for b in objects(quoted)]
+    about = [t for t in (block.get("title"), block.get("source")) if isinstance(t, str)]
+    words = [text for text in (*about, *texts) if isinstance(text, str) and text]
+    if not words or len(words) != len(about) + len(texts):
+        return None  # there are images in it, or nothing at all
+    return Text(text="\n".join(words))
+
+
 LOADERS: dict[str, Callable[[JSONObject], AnyPart | None]] = {
     "text": _load_text,
     "thinking": _load_thinking,
@@ -207,7 +227,8 @@ LOADERS: dict[str, Callable[[JSONObject], AnyPart | None]] = {
     "tool_use": _load_call,
     "tool_result": _load_result,
     "image": _load_media,
-    "document": _load_media,
+    "document": _load_document,
+    "search_result": _load_quoted,
     **dict.fromkeys(SERVER_CALLS, _load_hosted_call),
 }
 

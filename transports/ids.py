@@ -41,7 +41,8 @@ class Ids:
     def wire_id(self, call: ToolCall, own: bool, mine: set[str], at: int) -> str | None:
         """The id of a call on the wire; `mine` are those of its message so far, which grow."""
         rules, word = self._rules, call.id or ""
-        if own and not word and not self._in_request:
+        if own and not word and not self._in_request and word not in mine:
+            mine.add(word)
             return call.id  # a gateway that gives no ids
         fits = (rules.ids if own else rules.own_ids).fits(word)
         if fits and word not in mine and (own or not self._is_taken(word)):
