@@ -22,7 +22,8 @@ class Agent:
         reply = agent(log.start(), "Three days in Kyoto?")
 
     Called without a prompt it goes on where the session stands: calls that are open are run
-    first. With an async run function it is async: `await agent(session, prompt)`.
+    first. A reply that the provider only paused goes back to it. With an async run function it is
+    async: `await agent(session, prompt)`.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Agent:
             session.run_calls(tools=self.tools)
         for _ in range(self.max_turns):
             reply = session.complete(cast("Run[object]", self.run), **self._settings)
-            if not reply.calls:
+            if _is_last(reply):
                 return reply
             session.run_calls(reply)
         raise TurnLimit(session.id, self.max_turns)
@@ -67,7 +68,7 @@ class Agent:
             await session.run_calls(tools=self.tools, is_async=True)
         for _ in range(self.max_turns):
             reply = await session.complete(cast("AsyncRun[object]", self.run), **self._settings)
-            if not reply.calls:
+            if _is_last(reply):
                 return reply
             await session.run_calls(reply)
         raise TurnLimit(session.id, self.max_turns)
@@ -84,3 +85,8 @@ class Agent:
             session.system(self.system)
         if prompt is not None:
             session.user(prompt)
+
+
+def _is_last(reply: Reply) -> bool:
+    """Whether nothing is left to do: a paused reply goes back as it is, and the model goes on."""
+    return not reply.calls and reply.finish != "pause"

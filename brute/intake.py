@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TypeAlias
 
 import msgspec
 
-from brute.events.errors import BruteError, UnknownSession, UsageError
+from brute.events.errors import BruteError, UsageError
 
 if TYPE_CHECKING:
     from brute.log import Log
@@ -103,8 +103,7 @@ def copy_session(source: Log, session: str, target: Log) -> int:
 
 def require_free(log: Log, session: str) -> None:
     """Raise `UsageError` if there is a session of that id."""
-    try:
-        log.events.last(session)
-    except UnknownSession:
-        return
-    raise UsageError(f"there is a session {session!r} already; give the new one another id (--id)")
+    if log.has(session):
+        raise UsageError(
+            f"there is a session {session!r} already; give the new one another id (--id)"
+        )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from brute.events.entries import Entry
 from brute.events.errors import UnknownSession, UsageError
 from brute.events.events import SessionOpened
+from brute.events.ids import check_session_id
 from brute.events.log import Draft, EventLog
 from brute.events.store.base import SessionInfo
 from brute.journal import Live
@@ -45,6 +46,7 @@ class Log:
         return self._begin(session, opened)
 
     def _begin(self, session: str, opened: SessionOpened) -> Session:
+        check_session_id(session)
         if self.has(session):
             raise UsageError(
                 f"there is a session {session!r} already; log.session({session!r}) opens it"
@@ -56,7 +58,7 @@ class Log:
     def has(self, session: str) -> bool:
         """Whether there is a session of exactly this id."""
         try:
-            self.events.last(session)
+            self.events.info(session)
         except UnknownSession:
             return False
         return True

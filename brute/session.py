@@ -43,6 +43,7 @@ from brute.events.events import (
     StreamChunked,
     ToolCalled,
     ToolReturned,
+    ToolSpec,
     ValueRecorded,
 )
 from brute.events.log import Draft
@@ -281,7 +282,7 @@ class Session(View):
         """
         given: dict[str, Any] = {
             "model": _model(model),
-            "tools": self._offer(tools),
+            "tools": tools if tools is None or tools is msgspec.UNSET else self._offer(tools),
             "system": system,
             "format": _format(format),
             "variant": variant,
@@ -294,9 +295,8 @@ class Session(View):
         changes = {name: value for name, value in given.items() if value is not msgspec.UNSET}
         return Turn(self, msgspec.structs.replace(now, **changes), [*self._hooks, *hooks])
 
-    def _offer(self, tools: Iterable[Tool] | None | msgspec.UnsetType) -> object:
-        if tools is None or isinstance(tools, msgspec.UnsetType):
-            return tools
+    def _offer(self, tools: Iterable[Tool]) -> tuple[ToolSpec, ...] | None:
+        """What the model is told of the tools; the functions among them can be run from now on."""
         offered = _tools_in(tools)
         _refuse_twins(offered)
         for tool in offered:
@@ -338,8 +338,9 @@ class Session(View):
     ) -> list[ToolResult] | Coroutine[Any, Any, list[ToolResult]]:
         """Run the calls of a reply (default: all that wait), each in a lane of its own.
 
-        A call that cannot be run (malformed, cut off) is answered with an error; one that a dead
-        process had started is `unknown`, unless its tool is an idempotent effect.
+        A call that cannot be run (malformed, cut off, of a tool that is not offered any more) is
+        answered with an error; one that a dead process had started is `unknown`, unless its tool
+        is an idempotent effect.
 
         Sync: one after the other. Async (the reply came from an async run function, or `is_async`
         says so): at once, plain functions in threads. A tool's exception becomes its outcome.
@@ -347,9 +348,13 @@ class Session(View):
 
         Raises `UsageError` for an async tool that plain code would have to run.
         """
-        self._offer(tools)
+        given = [tool.name for tool in self._offer(tools) or ()]
         waiting = self._to_run(reply)
-        functions = [self._tools.get(call.call.name) for call in waiting]
+        runnable = {*given, *(tool.name for tool in self.settings.tools or ())}
+        functions = [
+            self._tools.get(call.call.name) if call.call.name in runnable else None
+            for call in waiting
+        ]
         in_loop = is_async or isinstance(reply, AsyncReply)
         if not in_loop:
             _refuse_async(functions)

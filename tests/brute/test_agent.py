@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import brute
-from brute.transports import OpenAI
+from brute.transports import Anthropic, OpenAI
 from tests.brute.replies import chat
 
 
@@ -83,3 +83,28 @@ def test_an_async_agent_is_the_same_agent(log: brute.Log) -> None:
 
     assert reply.text == "done"
     assert asyncio.run(brute.replay(agent, log, "t1")).text == "done"
+
+
+def test_a_reply_that_was_only_paused_goes_back_to_the_model(log: brute.Log) -> None:
+    said: list[Any] = []
+
+    @brute.run(Anthropic)
+    def model(request: dict[str, Any]) -> Any:
+        said.append(request["messages"])
+        paused = len(said) == 1
+        text = {"type": "text", "text": "I look." if paused else "There."}
+        look = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+        return {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-x",
+            "content": [text, look] if paused else [text],
+            "stop_reason": "pause_turn" if paused else "end_turn",
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+
+    reply = brute.Agent(model, model="claude-x", max_tokens=9)(log.start(), "Where?")
+
+    assert reply.text == "There."
+    assert [message["role"] for message in said[1]] == ["user", "assistant"]

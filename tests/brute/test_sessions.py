@@ -316,3 +316,9 @@ def test_threads_that_read_at_once_see_each_message_once(session: brute.Session)
             assert len(session.messages) == 1 + 100 * round_
     finally:
         sys.setswitchinterval(before)
+
+
+def test_an_id_that_no_session_can_have_is_refused_as_such(log: brute.Log) -> None:
+    with pytest.raises(brute.UsageError, match="is no session id"):
+        log.start(id="t1~4")
+    assert not log.has("t1~4")

@@ -212,3 +212,21 @@ def test_an_effect_can_be_a_tool(session: brute.Session, scripted: Any) -> None:
         return 1.5
 
     assert run(session, scripted, rate, {"currency": "JPY"}).text == "1.5"
+
+
+def test_a_tool_that_is_not_offered_any_more_is_not_run(
+    session: brute.Session, scripted: Any
+) -> None:
+    deleted: list[str] = []
+
+    def delete(path: str) -> None:
+        deleted.append(path)
+
+    model = scripted(chat("Ready."), chat(None, ("delete", {"path": "/"})))
+    session.complete(model, model="m", tools=[delete])
+    reply = session.complete(model, tools=None)
+
+    (result,) = session.run_calls(reply)
+
+    assert (result.outcome, deleted) == ("error", [])
+    assert "no tool named 'delete'" in result.text
