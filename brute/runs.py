@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from brute.effects import CURRENT
 from brute.events.entries import Entry
@@ -34,7 +34,7 @@ T = TypeVar("T")
 AgentFunction = Callable[..., Any]
 
 
-def record(agent: AgentFunction, log: Log, id: str | None = None, /, **args: object) -> Any:
+def record(agent: Callable[..., T], log: Log, id: str | None = None, /, **args: object) -> T:
     """Run an agent function and record it, in session `id` (begun if there is none).
 
     The arguments are recorded too: a resumed or replayed run gets the same. Returns what the
@@ -50,7 +50,7 @@ def record(agent: AgentFunction, log: Log, id: str | None = None, /, **args: obj
     return _enter(agent, Session(log, session_id, live), recorded or {}, live, None)
 
 
-def resume(agent: AgentFunction, log: Log, id: str, /) -> Any:
+def resume(agent: Callable[..., T], log: Log, id: str, /) -> T:
     """Go on with a run that did not end: its recorded part is served, the rest is live.
 
     What was started and has no outcome: a request is sent again, an effect or tool is run again
@@ -66,7 +66,7 @@ def resume(agent: AgentFunction, log: Log, id: str, /) -> Any:
     chain = _chain(entries)
     ended = _ended(entries, chain)
     if ended is not None and ended.error is None:
-        return _given(ended.value, agent)
+        return cast(T, _given(ended.value, agent))
     first = _started(chain[0])
     live = Live(log.events, session_id, list(entries), epoch=_epoch(entries) + 1)
     again = RunStarted(
@@ -77,7 +77,7 @@ def resume(agent: AgentFunction, log: Log, id: str, /) -> Any:
     return _enter(agent, Session(log, session_id, served), first.args or {}, live, served)
 
 
-def replay(agent: AgentFunction, log: Log, id: str, /) -> Any:
+def replay(agent: Callable[..., T], log: Log, id: str, /) -> T:
     """Run an agent function against its recording: no SDK, no tool, no effect is entered.
 
     Nothing is appended. Returns what the function returns; awaited if it is async. Raises
@@ -208,12 +208,12 @@ def _entered(session: Session) -> Generator[None]:
 
 
 def _enter(
-    agent: AgentFunction,
+    agent: Callable[..., T],
     session: Session,
     args: dict[str, Any],
     live: Live | None,
     served: Served | None,
-) -> Any:
+) -> T:
     """Run the agent function in its session, and record how it ended."""
     end = _End(live, served)
     if not _is_async(agent):
@@ -222,9 +222,9 @@ def _enter(
 
     async def run() -> Any:
         with _entered(session), end:
-            return end.with_value(await agent(session, **args))
+            return end.with_value(await cast("Awaitable[Any]", agent(session, **args)))
 
-    return run()
+    return cast(T, run())
 
 
 class _End:

@@ -77,6 +77,21 @@ async def awaited(session: brute.Session) -> None:
     assert_type(await fetch("https://example.org"), bytes)
 
 
+def plan(session: brute.Session, city: str) -> str:
+    return city
+
+
+async def plan_async(session: brute.Session) -> int:
+    return 1
+
+
+async def runs(log: brute.Log) -> None:
+    assert_type(brute.record(plan, log, "t1", city="Kyoto"), str)
+    assert_type(brute.resume(plan, log, "t1"), str)
+    assert_type(brute.replay(plan, log, "t1"), str)
+    assert_type(await brute.record(plan_async, log), int)
+
+
 def opening() -> None:
     with brute.open("a.db") as log:
         assert_type(log, brute.Log)
