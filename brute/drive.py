@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
-from brute.events.errors import WrongType
+from brute.events.errors import UsageError
 
 T = TypeVar("T")
 
@@ -97,10 +97,10 @@ def _perform(operation: Do | Next) -> object:
         result = operation.thunk()
         if inspect.isawaitable(result):
             _discard(result)
-            give = (
-                "a plain one, or declare the run function and the agent `async def` and await them"
+            raise UsageError(
+                "an async function was given where plain code drives; "
+                "declare the run function and the agent `async def` and await the call"
             )
-            raise WrongType("a function that plain code runs turned out async", result, give)
         return result
     try:
         return next(cast("Iterator[object]", operation.stream))

@@ -304,7 +304,7 @@ def test_an_async_function_where_plain_code_drives_says_what_to_do(
     def hidden() -> object:
         return look()
 
-    with pytest.raises(TypeError, match="async"):
+    with pytest.raises(brute.UsageError, match="async"):
         session.call(hidden)
 
 
