@@ -127,6 +127,8 @@ def lasts(part: Media, aim: Aim) -> bool:
 
 def carried(part: Media) -> Media:
     """Media as they are loaded again: an image has no name, a file no detail."""
+    if part.extra(API).keys() & {"as", "audio"}:
+        return part  # a block of the API's own, which carries what it carried
     if part.kind == "audio":
         return replace(
             part,
@@ -136,8 +138,6 @@ def carried(part: Media) -> Media:
             url=None,
             file_id=None,
         )
-    if "as" in part.extra(API):
-        return part  # a dialect's own block, which carries what it carried
     if part.kind == "document":
         return replace(
             part,

@@ -231,7 +231,28 @@ class _Planner:
             if not others and message.parts:
                 return
             message = self.repair.user(replace(message, parts=others), own)
-        self.append(message)
+        if own and self.open and self.is_before_its_results():
+            self.out.append(message)
+        else:
+            self.append(message)
+
+    def is_before_its_results(self) -> bool:
+        """Whether the API took this word in one message with the results, and in front of them.
+
+        That is how it was sent and accepted, so that is how it is sent again.
+        """
+        if self.rules.joins is None:
+            return False
+        waiting = [call.id for call, _ in self.open]
+        before = self.messages[self.repair.at]
+        for message in self.messages[self.repair.at + 1 :]:
+            together = message.origin == before.origin and message.role in {"tool", "user"}
+            if not together or not self.rules.joins(before, message):
+                break
+            for part in message.parts:
+                if type(part) is ToolResult and part.call_id in waiting:
+                    waiting.remove(part.call_id)
+        return not waiting
 
     def append(self, message: Message) -> None:
         """Say a message now, or when the open calls are answered."""

@@ -220,6 +220,8 @@ class Repair:
                     calls.append((part, part.id))
                 elif calls and self.rules.calls_last:
                     return None
+                elif type(part) is Text and not own and not part.text:
+                    return None
             elif kind in self.passes_over and part.extras is None:
                 passed += 1
             elif type(part) is not Reasoning or not self._stays(message, part, behind):
