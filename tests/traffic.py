@@ -31,15 +31,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import anthropic.types
-import openai.types.chat
+# As a script this folder leads the path, and its `brute/` would stand for the package.
+sys.path[:1] = [str(Path(__file__).resolve().parent.parent)]
 
-import brute
-from brute.events.codec import decode, encode
-from brute.events.entries import Record
-from brute.events.events import PromptAppended
-from brute.events.messages import Message
-from brute.transports import Anthropic, MessageTransport, OpenAI
+import anthropic.types  # noqa: E402
+import openai.types.chat  # noqa: E402
+
+import brute  # noqa: E402
+from brute.events.codec import decode, encode  # noqa: E402
+from brute.events.entries import Record  # noqa: E402
+from brute.events.events import PromptAppended  # noqa: E402
+from brute.events.messages import Message  # noqa: E402
+from brute.transports import Anthropic, MessageTransport, OpenAI  # noqa: E402
 
 JSONObject = dict[str, Any]
 
