@@ -32,7 +32,8 @@ from pathlib import Path
 from typing import Any
 
 # As a script this folder leads the path, and its `brute/` would stand for the package.
-sys.path[:1] = [str(Path(__file__).resolve().parent.parent)]
+if __name__ == "__main__":
+    sys.path[:1] = [str(Path(__file__).resolve().parent.parent)]
 
 import anthropic.types  # noqa: E402
 import openai.types.chat  # noqa: E402
