@@ -62,7 +62,10 @@ class Clean:
 
     def user(self, message: Message, own: bool) -> bool:
         """Whether a user message goes out as it stands."""
-        if not message.parts or not self.around(message, own):
+        if not message.parts:
+            return False
+        bare = message.extras is None and message.name is None
+        if not bare and not self.around(message, own):
             return False
         questions = self.of_user
         for part in message.parts:

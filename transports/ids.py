@@ -29,6 +29,8 @@ class Ids:
 
     def are_new(self, calls: Calls, own: bool) -> bool:
         """Whether the ids of a message's calls are new where they must be; they are then known."""
+        if len(calls) == 1 and not self._in_request:
+            return True
         ids = {wire_id or "" for _, wire_id in calls}
         if len(ids) < len(calls):
             return False

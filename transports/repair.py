@@ -209,7 +209,7 @@ class Repair:
         calls: Calls = []
         behind: list[AnyPart] = []
         passed = 0
-        questions = self.clean.of_assistant
+        questions, calls_last = self.clean.of_assistant, self.rules.calls_last
         for part in message.parts:
             kind = type(part)
             question = questions.get(kind)
@@ -218,15 +218,16 @@ class Repair:
                     return None
                 if type(part) is ToolCall:
                     calls.append((part, part.id))
-                elif calls and self.rules.calls_last:
-                    return None
-                elif type(part) is Text and not own and not part.text:
+                elif (calls and calls_last) or (type(part) is Text and not own and not part.text):
                     return None
             elif kind in self.passes_over and part.extras is None:
                 passed += 1
             elif type(part) is not Reasoning or not self._stays(message, part, behind):
                 return None
-        if passed + len(behind) == len(message.parts) or not self.clean.around(message, own):
+        if passed + len(behind) == len(message.parts):
+            return None
+        bare = message.extras is None and message.name is None
+        if not bare and not self.clean.around(message, own):
             return None
         if calls and not self.ids.are_new(calls, own):
             return None
