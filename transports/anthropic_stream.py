@@ -80,7 +80,7 @@ class MessagesReader(StreamReader):
         index, delta = event.get("index"), event.get("delta")
         if not isinstance(index, int) or not is_object(delta):
             return
-        block = self._blocks.setdefault(index, {})
+        block = self._blocks.setdefault(index, {"type": OPENS.get(str(delta.get("type")))})
         taken = DELTAS.get(str(delta.get("type")))
         if taken is not None:
             yield from taken(block, delta)
@@ -160,6 +160,9 @@ def _compaction(block: JSONObject, delta: JSONObject) -> Iterator[Delta]:
             block[key] = value
     return iter(())
 
+
+OPENS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}
+"""What a block is that a gateway did not open."""
 
 DELTAS: dict[str, Callable[[JSONObject, JSONObject], Iterator[Delta]]] = {
     "text_delta": _text,

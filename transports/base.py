@@ -504,9 +504,10 @@ class MessageTransport:
             return True
         if not is_object(value):
             return False
-        data = value.get("data")
-        if data is not None and "role" not in value and "choices" not in value:
-            return True
+        if "role" not in value and "choices" not in value:
+            aws = value.get("chunk")
+            if value.get("data") is not None or (is_object(aws) and "bytes" in aws):
+                return True
         return type(self).is_event(value)
 
     @classmethod

@@ -238,7 +238,8 @@ class OpenAI(MessageTransport):
     @classmethod
     def is_body(cls, body: JSONObject) -> bool:
         """Whether a dict is a whole completion."""
-        return any(is_object(c.get("message")) for c in objects(body.get("choices")))
+        choices = objects(body.get("choices"))
+        return any(is_object(c.get("message")) and "delta" not in c for c in choices)
 
     @classmethod
     def read_finish(cls, body: JSONObject) -> str | None:

@@ -237,7 +237,7 @@ class _Planner:
             self.append(message)
 
     def is_before_its_results(self) -> bool:
-        """Whether the API took this word in one message with the results, and in front of them.
+        """Whether the API took this word in one turn with the results, and in front of them.
 
         That is how it was sent and accepted, so that is how it is sent again.
         """
@@ -246,8 +246,7 @@ class _Planner:
         waiting = [call.id for call, _ in self.open]
         before = self.messages[self.repair.at]
         for message in self.messages[self.repair.at + 1 :]:
-            together = message.origin == before.origin and message.role in {"tool", "user"}
-            if not together or not self.rules.joins(before, message):
+            if message.origin != before.origin or message.role not in {"tool", "user"}:
                 break
             for part in message.parts:
                 if type(part) is ToolResult and part.call_id in waiting:

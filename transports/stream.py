@@ -113,12 +113,18 @@ class StreamReader:
 
     def _from_object(self, chunk: JSONObject) -> Iterator[JSONObject]:
         # A recorded frame. What its data says counts, not its name: AWS names every frame `chunk`.
+        aws = chunk.get("chunk")
+        if is_object(aws) and "bytes" in aws:  # an event of boto3
+            yield from self._from_data(aws["bytes"])
+            return
         if "data" in chunk and "type" not in chunk and "choices" not in chunk:
             yield from self._from_data(chunk["data"])
         else:
             yield chunk
 
     def _from_data(self, data: JSON) -> Iterator[JSONObject]:
+        if isinstance(data, (bytes, bytearray)):
+            data = data.decode("utf-8", "replace")
         if isinstance(data, str):
             if data.strip() == "[DONE]":
                 self.ended = True

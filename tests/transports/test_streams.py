@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -268,6 +269,21 @@ def test_what_is_no_reply_says_so_and_what_to_check() -> None:
     for odd in (42, None, "hello", b"<html>502</html>", {"weather": "fine"}, object()):
         with pytest.raises(UnreadableReply, match="is no reply of this API"):
             OpenAI.reply(odd)
+
+
+def test_the_events_of_boto3_hold_their_data_as_bytes() -> None:
+    told = [
+        {"chunk": {"bytes": json.dumps(e).encode()}} for e in messages_events(MESSAGES_BODY, [3])
+    ]
+
+    assert Anthropic.reply(told) == Anthropic.reply(MESSAGES_BODY)
+    assert [*Anthropic.wrap_each(told)] == [*Anthropic.wrap_each(MESSAGES_BODY)]
+
+
+def test_a_block_that_was_never_opened_is_what_its_deltas_say() -> None:
+    told = [e for e in messages_events(MESSAGES_BODY, [3]) if e["type"] != "content_block_start"]
+
+    assert Anthropic.reply(told).message.content == "Looking."
 
 
 def test_the_deltas_name_the_call_they_belong_to() -> None:
