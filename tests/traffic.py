@@ -35,15 +35,15 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:1] = [str(Path(__file__).resolve().parent.parent)]
 
-import anthropic.types  # noqa: E402
-import openai.types.chat  # noqa: E402
+import anthropic.types
+import openai.types.chat
 
-import brute  # noqa: E402
-from brute.events.codec import decode, encode  # noqa: E402
-from brute.events.entries import Record  # noqa: E402
-from brute.events.events import PromptAppended  # noqa: E402
-from brute.events.messages import Message  # noqa: E402
-from brute.transports import Anthropic, MessageTransport, OpenAI  # noqa: E402
+import brute
+from brute.events.codec import decode, encode
+from brute.events.entries import Record
+from brute.events.events import PromptAppended
+from brute.events.messages import Message
+from brute.transports import Anthropic, MessageTransport, OpenAI
 
 JSONObject = dict[str, Any]
 
