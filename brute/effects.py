@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
+from types import MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -126,6 +127,12 @@ class Effect(Generic[P, R]):
         if session is None:
             return self.fn(*args, **kwargs)
         return session.call(self, *args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Effect[..., R]:
+        """The effect itself, or bound to an instance when it is a method."""
+        if instance is None:
+            return self
+        return Effect(MethodType(self.fn, instance), idempotent=self.idempotent)
 
     def __repr__(self) -> str:
         return f"<effect {self.__name__}>"

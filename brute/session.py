@@ -107,6 +107,8 @@ class Session(View):
         self._lanes: dict[str, int] = {}
         self._prompt = Prompt(self, "person", "session")
         self._random: _random.Random | None = None
+        self._running: set[tuple[int, int]] = set()
+        """The calls this handle is running now."""
 
     def _entries(self) -> list[Entry]:
         return self.journal.entries
@@ -469,14 +471,26 @@ class Session(View):
             event = ToolReturned(outcome="unknown", content=(Text(text=UNKNOWN_TEXT),))
             outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
         if outcome is None:
-            event = yield from self._perform_call(call, tool, intent)
-            outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
+            self._running.add((call.reply, call.part))
+            try:
+                event = yield from self._perform_call(call, tool, intent)
+                outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
+            finally:
+                self._running.discard((call.reply, call.part))
         said = outcome.event
         assert isinstance(said, ToolReturned)
         return _result(call, said.content, said.outcome)
 
     def _tool_intent(self, call: Call) -> tuple[Entry, bool]:
-        """The intent to run a call; one whose writer is gone is taken up as served."""
+        """The intent to run a call; one whose writer is gone is taken up as served.
+
+        Raises `UsageError` for a call that this handle is running already.
+        """
+        if (call.reply, call.part) in self._running:
+            raise UsageError(
+                f"{self.id}@{call.reply}: the call of {call.call.name} is being run already; "
+                "wait for its result"
+            )
         intent = self._unanswered(call)
         if intent is not None:
             return self._entry(intent), True

@@ -36,7 +36,14 @@ from brute.drive import (
 )
 from brute.effects import AnyRun, AsyncRun, Run
 from brute.events.entries import Entry
-from brute.events.errors import AlreadyAnswered, BruteError, Conflict, UsageError, WrongType
+from brute.events.errors import (
+    AlreadyAnswered,
+    BruteError,
+    Conflict,
+    StoreError,
+    UsageError,
+    WrongType,
+)
 from brute.events.events import (
     Event,
     Lifetime,
@@ -388,7 +395,11 @@ class Turn:
             finally:
                 yield from _let_go(stream, error)
             raise
-        outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
+        try:
+            outcome = self.journal.outcome(Draft(event=event, cause=intent.position))
+        except StoreError as error:  # it was paid for: whoever catches this can still have it
+            error.unsaved = event.message
+            raise
         checkpoint.drop()
         return outcome
 

@@ -150,6 +150,8 @@ class StoreError(BruteError):
     def __init__(self, where: str, found: str, now: str) -> None:
         super().__init__(where, found, now)
         self.where, self.found, self.now = where, found, now
+        self.unsaved: object = None
+        """A reply's message that had arrived and could not be stored, if there was one."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.found}; {self.now}"

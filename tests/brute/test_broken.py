@@ -335,6 +335,54 @@ def test_a_wrong_argument_is_an_error_of_ours_and_says_what_to_give(
     assert [e for e in said if not isinstance(e, EffectReturned)] in ([], said[:1])
 
 
+def test_a_call_is_not_run_twice_at_once(session: brute.Session, scripted: Any) -> None:
+    def slow() -> str:
+        with pytest.raises(brute.UsageError, match="being run already"):
+            session.run_calls(reply)
+        return "done"
+
+    reply = session.complete(scripted(chat(None, ("slow", {}))), model="m", tools=[slow])
+
+    (result,) = session.run_calls(reply)
+
+    assert (result.outcome, result.text) == ("ok", "done")
+
+
+def test_a_reply_that_cannot_be_stored_is_not_lost_to_the_caller(
+    session: brute.Session, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(draft: object) -> Any:
+        raise brute.StoreFull("the log", "no room is left", "make room")
+
+    monkeypatch.setattr(session.journal, "outcome", full)
+
+    with pytest.raises(brute.StoreFull) as caught:
+        session.complete(scripted(chat("paid for")), model="m")
+
+    assert isinstance(caught.value.unsaved, brute.Message)
+    assert caught.value.unsaved.content == "paid for"
+
+
+def test_an_effect_can_be_a_method(log: brute.Log) -> None:
+    class Bank:
+        def __init__(self) -> None:
+            self.rate = 1.5
+            self.asked = 0
+
+        @brute.effect
+        def convert(self, amount: int) -> float:
+            self.asked += 1
+            return amount * self.rate
+
+    def agent(session: brute.Session) -> Any:
+        return bank.convert(4)
+
+    bank = Bank()
+    assert brute.record(agent, log, "t1") == 6.0
+    assert brute.replay(agent, log, "t1") == 6.0
+    assert bank.asked == 1
+
+
 def test_a_run_of_results_keeps_one_outcome_each(session: brute.Session, scripted: Any) -> None:
     session.complete(scripted(chat(None, ("f", {}))), model="m")
     (call,) = session.calls.open
