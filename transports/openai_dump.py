@@ -113,7 +113,7 @@ def _put_result(out: JSONObject, result: ToolResult, message: Message) -> None:
     ):
         del out["content"]
         _put_content(out, content, x)
-    elif content or message.origin is None:
+    elif content or not is_own(message):
         out["content"] = "\n".join(
             part.text if type(part) is Text else json_text(cast(Json, part).value)
             for part in content
@@ -240,6 +240,8 @@ def _is_legacy(out: JSONObject, call: ToolCall) -> bool:
 def dump_call(call: ToolCall, own: bool) -> JSONObject:
     """A call, with what only this API says about it."""
     x = call.extra(API)
+    if "verbatim" in x:  # a kind of call that is new to us
+        return {**x["verbatim"], "id": call.id}
     inner = x.get("inner", {})
     out: JSONObject = {"id": call.id} if call.id is not None else {}
     if call.kind == "custom":

@@ -115,7 +115,12 @@ class _Planner:
     # -- assistant messages ----------------------------------------------------------------------
 
     def assistant(self, message: Message, own: bool) -> None:
-        going_on = bool(self.open and self.out) and goes_on(self.out[-1], message, self.rules)
+        between = self.held or self.behind or self.midway or self.answers is not None
+        going_on = (
+            bool(self.open and self.out)
+            and not between
+            and goes_on(self.out[-1], message, self.rules)
+        )
         if not going_on and (self.open or self.held or self.behind):
             self.settle()
         before = self.open if going_on else []
@@ -359,11 +364,20 @@ def is_split(one: Message, other: Message) -> bool:
     )
 
 
+def call_ids(message: Message) -> set[str | None]:
+    """The ids of the calls of a message."""
+    return {part.id for part in message.parts if type(part) is ToolCall}
+
+
 def goes_on(one: Message, other: Message, rules: Rules) -> bool:
     """Whether two halves of one reply may stay apart, as this API took them and reads them as one.
 
-    Text in the second half would stand behind a call.
+    Only a history that came from elsewhere is split: of a reply that we received the model is
+    known, and it is whole. Text in the second half would stand behind a call.
     """
-    own = other.origin is not None and other.origin.api == rules.api
+    origin = other.origin
+    own = origin is not None and origin.api == rules.api and origin.model is None
+    if own and call_ids(one) & call_ids(other):
+        return False
     spoken = rules.calls_last and any(type(part) is Text for part in other.parts)
     return own and rules.joins is not None and not spoken and is_split(one, other)
