@@ -28,6 +28,7 @@ from brute.events.messages import Finish, Message, Origin, ToolCall, Usage
 from brute.transports.normal import normal
 from brute.transports.plan import Plan, plan
 from brute.transports.rules import Aim, Rules, fitting
+from brute.transports.sdk_objects import without_objects
 from brute.transports.shapes import (
     Buildable,
     Delta,
@@ -191,9 +192,12 @@ class MessageTransport:
         Takes the list of its messages or the whole body; system text that has a place of its own
         comes back as marked system messages.
         """
-        self = cls(request_or_messages)
+        given = request_or_messages
+        if isinstance(given, (dict, list, tuple)):
+            given = without_objects(cast(object, given))
+        self = cls(given)
         self.sent = True
-        return [self.wrap(message) for message in self._flat(request_or_messages)]
+        return [self.wrap(message) for message in self._flat(given)]
 
     @classmethod
     def reply(cls, result: object) -> Reply:
@@ -403,7 +407,8 @@ class MessageTransport:
     def check(cls, request: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[Violation]:
         """Where a request (or its list of messages) breaks the provider's rules."""
         body = request if isinstance(request, Mapping) else {"messages": list(request)}
-        return [found for rule in cls.rules.check for found in rule.check(dict(body))]
+        plain_body = without_objects(dict(body))
+        return [found for rule in cls.rules.check for found in rule.check(plain_body)]
 
     @classmethod
     def body(cls, request: Mapping[str, Any]) -> JSONObject:
