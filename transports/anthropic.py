@@ -46,6 +46,7 @@ from brute.transports.wire import (
     is_array,
     is_object,
     is_utf8,
+    kind_of,
     objects,
     plain,
     rest,
@@ -224,8 +225,7 @@ class Anthropic(MessageTransport):
     @classmethod
     def is_event(cls, body: JSONObject) -> bool:
         """Whether a dict is an event of a stream."""
-        kind = body.get("type")
-        return kind in EVENTS and "role" not in body
+        return kind_of(body) in EVENTS and "role" not in body
 
     @classmethod
     def is_body(cls, body: JSONObject) -> bool:
@@ -371,7 +371,7 @@ def marked(content: JSON, mark: JSON) -> JSON:
     """Content with a cache mark on the last block that may bear one (A21)."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     for index in range(len(blocks) - 1, -1, -1):
-        if blocks[index].get("type") not in UNMARKED:
+        if kind_of(blocks[index]) not in UNMARKED:
             blocks[index] = {**blocks[index], "cache_control": mark}
             return blocks
     return content
@@ -449,7 +449,8 @@ def load(message: JSONObject, origin: Origin, marks: JSONObject) -> Message:
         if marks.get("place") != "top":
             residual["form"] = "text"
     else:
-        parts = tuple(load_block(b) for b in cast("list[JSON]", content or []))
+        blocks: list[JSON] = content if is_array(content) else [content] if content else []
+        parts = tuple(map(load_block, blocks))
         if marks.get("place") == "top":
             residual["form"] = "list"
     if role == "system" and "place" not in residual:
@@ -527,12 +528,12 @@ def _finish(body: JSONObject) -> Finish:
 def read_usage(said: JSONObject) -> Usage:
     """Tokens; at this API input excludes what was read from or written to the cache."""
 
-    def count(key: str, at: Mapping[str, Any] = said) -> int:
-        value = at.get(key)
+    def count(key: str, at: JSON = said) -> int:
+        value = at.get(key) if is_object(at) else None
         return int(value) if isinstance(value, (int, float)) else 0
 
     read, write = count("cache_read_input_tokens"), count("cache_creation_input_tokens")
-    details: JSONObject = said.get("output_tokens_details") or {}
+    details = said.get("output_tokens_details")
     return Usage(
         input=count("input_tokens") + read + write,
         output=count("output_tokens"),

@@ -30,6 +30,7 @@ from brute.transports.wire import (
     is_array,
     is_object,
     json_text,
+    kind_of,
     mend_json,
     objects,
     rest,
@@ -60,10 +61,21 @@ def load_block(block: JSON) -> AnyPart:
 
 def _verified(part: AnyPart, block: JSONObject) -> AnyPart:
     said = without_nulls(block)
-    if "$text" in said or same(dump_block(part), said):
+    if "$text" in said or same(dump_block(part), said) or not _is_sound_shape(block):
         return part
     residual = {**part.extra(API), "$raw": said}
     return replace(part, extras={API: residual})
+
+
+def _is_sound_shape(block: JSONObject) -> bool:
+    """Whether ids, names and input are of their types: what planning goes by.
+
+    Only then may the wire's own form stand for the part.
+    """
+    if block["type"] == "tool_use":
+        words = (block.get("id"), block.get("name"))
+        return all(isinstance(word, str) for word in words) and is_object(block.get("input"))
+    return block["type"] != "tool_result" or isinstance(block.get("tool_use_id"), str)
 
 
 def _load_text(block: JSONObject) -> AnyPart | None:
@@ -167,10 +179,18 @@ def _load_result(block: JSONObject) -> AnyPart | None:
         residual["is_error"] = False
     return ToolResult(
         call_id=id if isinstance(id, str) else None,
-        content=cast("tuple[ResultPart, ...]", tuple(parts)),
+        content=tuple(map(_result_part, parts, content if is_array(content) else [content])),
         outcome="error" if failed else "ok",
         extras=extras(API, residual),
     )
+
+
+def _result_part(part: AnyPart, block: JSON) -> ResultPart:
+    """A part of a result; a block that no result should hold stays a block."""
+    if isinstance(part, ResultPart):
+        return part
+    kind = kind_of(block) if is_object(block) else "content"
+    return Native(api=API, kind=kind, block=block)
 
 
 def _load_media(block: JSONObject) -> AnyPart | None:
@@ -238,11 +258,16 @@ LOADERS: dict[str, Callable[[JSONObject], AnyPart | None]] = {
 _decode = msgspec.json.Decoder().decode
 
 
+ID_FIELDS = {"id": "id", "tool_use_id": "call_id"}
+
+
 def dump_block(part: AnyPart) -> JSON:
     """A part as a block."""
     x = part.extra(API)
     if "$raw" in x:
-        return copied(x["$raw"])
+        ids = {ToolCall: "id", ToolResult: "tool_use_id"}.get(type(part))
+        wire_id = {ids: getattr(part, ID_FIELDS[ids])} if ids is not None else {}
+        return {**copied(x["$raw"]), **wire_id}
     return DUMPERS[type(part)](part, x)
 
 

@@ -15,7 +15,14 @@ from brute.events.jsontypes import JSON, JSONObject
 from brute.transports.anthropic_models import takes_midway, takes_prefill
 from brute.transports.rules import NAME, SAFE_WORD, Find, Pattern, Rule
 from brute.transports.walk import NOT_JSON, not_unicode, numbered
-from brute.transports.wire import from_base64, image_type, is_array, is_object
+from brute.transports.wire import (
+    from_base64,
+    image_type,
+    is_array,
+    is_object,
+    kind_of,
+    text_in,
+)
 
 ID = Pattern(SAFE_WORD, None, "call")
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -47,7 +54,7 @@ class Turn(Struct, frozen=True):
 
     def of(self, *kinds: str) -> list[Block]:
         """The blocks of these types."""
-        return [(at, block) for at, block in self.blocks if block.get("type") in kinds]
+        return [(at, block) for at, block in self.blocks if kind_of(block) in kinds]
 
 
 def turns(body: JSONObject) -> list[Turn]:
@@ -112,9 +119,9 @@ def _answered(body: JSONObject) -> Iterator[Find]:
     for number, turn in enumerate(said):
         following = said[number + 1] if number + 1 < len(said) else None
         results = following.of("tool_result") if following and following.role == "user" else []
-        ids = {block.get("tool_use_id") for _, block in results}
+        ids = {str(block.get("tool_use_id")) for _, block in results}
         for at, block in turn.of("tool_use"):
-            if block.get("id") not in ids:
+            if str(block.get("id")) not in ids:
                 yield at, f"the call {block.get('id')!r} has no result in the next message"
 
 
@@ -122,7 +129,7 @@ def _orphans(body: JSONObject) -> Iterator[Find]:
     asked: set[JSON] = set()
     for turn in turns(body):
         for at, block in turn.of("tool_result"):
-            if block.get("tool_use_id") not in asked:
+            if str(block.get("tool_use_id")) not in asked:
                 found = block.get("tool_use_id")
                 yield at, f"a result for {found!r}, which the message before does not call"
         asked = {str(block.get("id")) for _, block in turn.of("tool_use")}
@@ -169,7 +176,7 @@ def _calls_come_last(body: JSONObject) -> Iterator[Find]:
         called = False
         for at, block in turn.blocks:
             called = called or block.get("type") == "tool_use"
-            if called and block.get("type") == "text":
+            if called and block.get("type") == "text" and text_in(block, "text"):
                 yield at, "a text behind a call"
 
 
@@ -299,7 +306,7 @@ def _result_content(body: JSONObject) -> Iterator[Find]:
     for at, block in _blocks(body):
         if block.get("type") == "tool_result":
             for index, part in numbered(block.get("content")):
-                if part.get("type") not in RESULT_CONTENT:
+                if kind_of(part) not in RESULT_CONTENT:
                     yield f"{at}/content/{index}", f"a block {part.get('type')!r} in a result"
 
 
@@ -321,7 +328,7 @@ def _hosted_pairs(body: JSONObject) -> Iterator[Find]:
 def _marks_where_taken(body: JSONObject) -> Iterator[Find]:
     for at, block in marks_in(body):
         blank = block.get("type") == "text" and not str(block.get("text") or "").strip()
-        if block.get("type") in UNMARKED or blank:
+        if kind_of(block) in UNMARKED or blank:
             yield at, f"a cache mark on a block {block.get('type')!r}"
 
 
@@ -347,7 +354,7 @@ def _thinking_first(body: JSONObject) -> Iterator[Find]:
     said = [turn for turn in turns(body) if turn.role == "assistant"]
     if said and said[-1].of("tool_use"):
         at, block = said[-1].blocks[0]
-        if block.get("type") not in UNMARKED:
+        if kind_of(block) not in UNMARKED:
             yield at, f"{block.get('type')!r} first, in the turn whose calls are being answered"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from brute.events.jsontypes import JSON, JSONObject
 from brute.transports.shapes import Delta
 from brute.transports.stream import StreamReader, error_in
-from brute.transports.wire import is_object, read_json
+from brute.transports.wire import is_object, kind_of, objects, read_json, text_in
 
 if TYPE_CHECKING:
     from brute.transports.base import MessageTransport
@@ -62,16 +62,15 @@ class MessagesReader(StreamReader):
         if is_object(message):
             self._message.update((k, v) for k, v in message.items() if k != "content")
             self._count(message.get("usage"))
-            for index, block in enumerate(cast("list[JSON]", message.get("content") or [])):
-                if is_object(block):
-                    self._blocks[index] = dict(block)
+            for index, block in enumerate(objects(message.get("content"))):
+                self._blocks[index] = dict(block)
         return iter(())
 
     def _start_block(self, event: JSONObject) -> Iterator[Delta]:
         index, block = event.get("index"), event.get("content_block")
         if isinstance(index, int) and is_object(block):
             self._blocks[index] = dict(block)
-            if block.get("type") in CALLS:
+            if kind_of(block) in CALLS:
                 yield Delta(call=self._place(index), name=str(block.get("name") or ""))
             elif isinstance(text := block.get("text"), str) and text:
                 yield Delta(text=text)
@@ -85,9 +84,9 @@ class MessagesReader(StreamReader):
         if taken is not None:
             yield from taken(block, delta)
         elif delta.get("type") == "input_json_delta":
-            piece = delta.get("partial_json") or ""
+            piece = text_in(delta, "partial_json")
             self._inputs[index] = self._inputs.get(index, "") + piece
-            if block.get("type") in CALLS and piece:
+            if kind_of(block) in CALLS and piece:
                 yield Delta(call=self._place(index), arguments=piece)
 
     def _end(self, event: JSONObject) -> Iterator[Delta]:
@@ -113,7 +112,7 @@ class MessagesReader(StreamReader):
 
     def _place(self, index: int) -> int:
         """Which of the calls this is."""
-        earlier = (i for i, b in self._blocks.items() if i < index and b.get("type") in CALLS)
+        earlier = (i for i, b in self._blocks.items() if i < index and kind_of(b) in CALLS)
         return sum(1 for _ in earlier)
 
     def _block(self, index: int) -> JSONObject:
@@ -130,14 +129,14 @@ class MessagesReader(StreamReader):
 
 
 def _text(block: JSONObject, delta: JSONObject) -> Iterator[Delta]:
-    text = delta.get("text") or ""
-    block["text"] = block.get("text", "") + text
+    text = text_in(delta, "text")
+    block["text"] = text_in(block, "text") + text
     yield Delta(text=text)
 
 
 def _thinking(block: JSONObject, delta: JSONObject) -> Iterator[Delta]:
-    text = delta.get("thinking") or ""
-    block["thinking"] = block.get("thinking", "") + text
+    text = text_in(delta, "thinking")
+    block["thinking"] = text_in(block, "thinking") + text
     yield Delta(reasoning=text)
 
 
@@ -148,14 +147,14 @@ def _signature(block: JSONObject, delta: JSONObject) -> Iterator[Delta]:
 
 
 def _citation(block: JSONObject, delta: JSONObject) -> Iterator[Delta]:
-    block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+    block["citations"] = [*objects(block.get("citations")), delta.get("citation")]
     return iter(())
 
 
 def _compaction(block: JSONObject, delta: JSONObject) -> Iterator[Delta]:
     for key, value in delta.items():
         if key == "content" and isinstance(value, str):
-            block[key] = (block.get(key) or "") + value
+            block[key] = text_in(block, key) + value
         elif key != "type" and value is not None:
             block[key] = value
     return iter(())

@@ -380,8 +380,7 @@ _USAGE = frozenset(
 
 def read_usage(said: JSONObject) -> Usage:
     """Tokens, with input including what was cached and output including what was reasoned."""
-    before: JSONObject = said.get("prompt_tokens_details") or {}
-    after: JSONObject = said.get("completion_tokens_details") or {}
+    before, after = said.get("prompt_tokens_details"), said.get("completion_tokens_details")
     prompt, completion = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
     reasoning = _count(after, "reasoning_tokens")
     if reasoning and _count(said, "total_tokens") == prompt + completion + reasoning:
@@ -397,6 +396,6 @@ def read_usage(said: JSONObject) -> Usage:
     )
 
 
-def _count(said: Mapping[str, Any], key: str) -> int:
-    value = said.get(key)
+def _count(said: JSON, key: str) -> int:
+    value = said.get(key) if is_object(said) else None
     return int(value) if isinstance(value, (int, float)) else 0

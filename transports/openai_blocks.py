@@ -124,6 +124,8 @@ def _load_file(block: JSONObject) -> AnyPart | None:
     if inner := rest(said, frozenset(known)):
         residual["inner"] = inner
     name, file_id = said.get("filename"), said.get("file_id")
+    if not isinstance(name, (str, type(None))) or not isinstance(file_id, (str, type(None))):
+        return None
     return Media(
         kind="document",
         media_type=data[0] if data else None,

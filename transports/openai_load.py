@@ -31,7 +31,10 @@ from brute.transports.wire import (
     is_array,
     is_object,
     json_text,
+    kind_of,
     rest,
+    text_in,
+    text_or_none,
 )
 
 ROLES: dict[str, Role] = {
@@ -70,7 +73,7 @@ def load(message: JSONObject, origin: Origin, *, spoken: bool = False) -> Messag
     else:
         parts, marks = _load_content(message.get("content"), "content" in message)
         made = _message(role, parts, message, {**marks, **rest(message, _KNOWN)}, origin)
-    if message.get("role") not in ROLES and "role" in message:
+    if message.get("role") and str(message["role"]) not in ROLES:
         residual = {**made.extra(API), "role": message["role"]}
         made = replace(made, extras={API: residual})
     audio = message.get("audio")
@@ -117,10 +120,22 @@ def _load_tool(message: JSONObject, origin: Origin) -> Message:
     result = ToolResult(
         call_id=id if isinstance(id, str) else None,
         name=name if isinstance(name, str) else None,
-        content=cast("tuple[ResultPart, ...]", tuple(parts)),
+        content=tuple(map(result_part, parts, _blocks(message.get("content")))),
         extras=extras(API, marks),
     )
     return Message(role="tool", parts=(result,), origin=origin)
+
+
+def result_part(part: AnyPart, block: JSON) -> ResultPart:
+    """A part of a result; a block that no result should hold stays a block."""
+    if isinstance(part, ResultPart):
+        return part
+    kind = kind_of(block) if is_object(block) else "content"
+    return Native(api=API, kind=kind, block=block)
+
+
+def _blocks(content: JSON) -> list[JSON]:
+    return content if is_array(content) else [content]
 
 
 def _load_assistant(message: JSONObject, origin: Origin) -> Message:
@@ -162,7 +177,7 @@ def _load_reasoning(message: JSONObject, marks: JSONObject) -> list[AnyPart]:
 
 
 def _load_detail(detail: JSON) -> AnyPart:
-    if not is_object(detail) or detail.get("type") not in DETAILS:
+    if not is_object(detail) or kind_of(detail) not in DETAILS:
         return Native(api=API, kind="reasoning_detail", block=detail)
     kind = cast(Any, DETAILS[str(detail["type"])])
     key = "summary" if kind == "summary" else "text"
@@ -176,9 +191,9 @@ def _load_detail(detail: JSON) -> AnyPart:
     return Reasoning(
         text=text if isinstance(text, str) else "",
         kind=kind,
-        signature=detail.get("signature"),
-        data=detail.get("data"),
-        id=detail.get("id"),
+        signature=text_or_none(detail, "signature"),
+        data=text_or_none(detail, "data"),
+        id=text_or_none(detail, "id"),
         extras={API: residual},
     )
 
@@ -201,8 +216,14 @@ def _load_citation(annotation: JSON) -> Citation:
     residual = rest(said, frozenset(CITED))
     if around := rest(annotation, frozenset({"type", "url_citation"})):
         residual["around"] = around
-    fields = {ours: said.get(theirs) for theirs, ours in CITED.items()}
-    return Citation(kind="url", extras=extras(API, residual), **cast(Any, fields))
+    fields: JSONObject = {}
+    for theirs, ours in CITED.items():
+        value, kind = said.get(theirs), int if theirs.endswith("_index") else str
+        if type(value) is kind:
+            fields[ours] = value
+        elif value is not None:
+            return Citation(kind="native", extras={API: {"block": annotation}})
+    return Citation(kind="url", extras=extras(API, residual), **fields)
 
 
 def _load_spoken(audio: JSON) -> AnyPart:
@@ -236,6 +257,13 @@ def load_call(call: JSON) -> AnyPart:
             kind="custom",
             extras=extras(API, residual),
         )
+    kind = call.get("type")
+    if isinstance(kind, str) and isinstance(id, str) and kind not in {"function", "custom"}:
+        own = call.get(kind)
+        said: JSONObject = own if is_object(own) else {}
+        name = text_or_none(said, "name") or kind
+        extra = extras(API, {"verbatim": call})
+        return ToolCall(id=id, name=name, raw=json_text(said), kind=kind, extras=extra)
     return Native(api=API, kind="tool_call", block=call)
 
 
@@ -274,10 +302,36 @@ def _load_legacy(call: JSONObject) -> AnyPart:
 def _verified(made: Message, wire: JSONObject) -> Message:
     """The message; with the wire's own beside it where writing it again would not give that."""
     [again] = write(made)
-    if _alike(again, wire):
+    if _alike(again, wire) or not _is_sound_shape(wire):
         return made
     raw = {k: v for k, v in wire.items() if v is not None or k == "content"}
     return replace(made, extras={**(made.extras or {}), API: {**made.extra(API), "$raw": raw}})
+
+
+def _is_sound_shape(wire: JSONObject) -> bool:
+    """Whether role, ids, names and arguments are of their types: what planning goes by.
+
+    Only then may the wire's own form stand for the message.
+    """
+    known = bool(text_in(wire, "role")) and _is_text_or_none(wire.get("tool_call_id"))
+    calls = wire.get("tool_calls")
+    if calls is None:
+        return known
+    return known and is_array(calls) and all(map(_is_sound_call, calls))
+
+
+def _is_sound_call(call: JSON) -> bool:
+    if not is_object(call) or not _is_text_or_none(call.get("id")):
+        return False
+    for word, text in (("function", "arguments"), ("custom", "input")):
+        said = call.get(word)
+        if is_object(said):
+            return isinstance(said.get("name"), str) and isinstance(said.get(text), (str, dict))
+    return True
+
+
+def _is_text_or_none(value: JSON) -> bool:
+    return value is None or isinstance(value, str)
 
 
 RESPONSE_ONLY = frozenset({"refusal", "annotations", "audio", "function_call", "custom"})

@@ -13,7 +13,7 @@ from brute.events.jsontext import parse_arguments
 from brute.events.jsontypes import JSON, JSONObject
 from brute.transports.rules import NAME, Find, Rule
 from brute.transports.walk import NOT_JSON, not_unicode, numbered
-from brute.transports.wire import from_data_url, is_array, is_object
+from brute.transports.wire import from_data_url, is_array, is_object, kind_of
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 KEYS: dict[str, frozenset[str]] = {
@@ -67,10 +67,10 @@ def _not_empty(body: JSONObject) -> Iterator[Find]:
 def _known_roles(body: JSONObject) -> Iterator[Find]:
     for at, message in _messages(body):
         role = message.get("role")
-        if role not in ROLES:
+        if str(role) not in ROLES:
             yield f"{at}/role", f"the role {role!r}"
             continue
-        for key in message.keys() - KEYS[str(role)]:
+        for key in sorted(message.keys() - KEYS[str(role)]):
             yield f"{at}/{key}", f"a member {key!r} that messages of the role {role!r} have not"
 
 
@@ -140,7 +140,7 @@ def _speakers(body: JSONObject) -> Iterator[Find]:
 
 def _content_types(body: JSONObject) -> Iterator[Find]:
     for at, role, block in _blocks(body):
-        if role in CONTENT and block.get("type") not in CONTENT[role]:
+        if role in CONTENT and kind_of(block) not in CONTENT[role]:
             yield at, f"content of the type {block.get('type')!r} in a message of the role {role!r}"
 
 
@@ -230,7 +230,6 @@ _HARD: tuple[tuple[str, str, _Finder], ...] = (
     ("C3", "say it as a user, or put it right behind the message that calls", _orphans),
     ("C4", "give it content, or leave the message out", _content_or_else),
     ("C6", "rename one of the calls, with its result", _unique_ids),
-    ("C12a", "write the arguments as JSON text", _arguments_are_text),
 )
 _CONSERVATIVE: tuple[tuple[str, str, _Finder], ...] = (
     ("C1", "leave it out, unless this server is known to take it", _known_roles),
@@ -240,6 +239,7 @@ _CONSERVATIVE: tuple[tuple[str, str, _Finder], ...] = (
     ("C10", "say it in text; media belong in a user message", _content_types),
     ("C11", "use letters, digits, _ and -, at most 64", _names),
     ("C12", "write the arguments as one JSON object", _arguments_are_objects),
+    ("C12a", "write the arguments as JSON text", _arguments_are_text),
     ("C13", "give it content", _content_is_there),
     ("C14", "give the image an https or data URL", _images),
     ("C15", "give the file an id, or a name and a data URL", _files),

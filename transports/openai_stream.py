@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 from brute.events.jsontypes import JSON, JSONObject
 from brute.transports.shapes import Delta
 from brute.transports.stream import StreamReader, error_in
-from brute.transports.wire import from_base64, is_array, is_object, json_text, objects, to_base64
+from brute.transports.wire import (
+    from_base64,
+    is_array,
+    is_object,
+    json_text,
+    kind_of,
+    objects,
+    text_in,
+    to_base64,
+)
 
 if TYPE_CHECKING:
     from brute.transports.base import MessageTransport
@@ -38,7 +47,8 @@ class ChatReader(StreamReader):
             if key != "choices" and value not in (None, "", 0):
                 self._envelope[key] = value
         for said in objects(event.get("choices")):
-            index = said.get("index") or 0
+            index = said.get("index")
+            index = index if isinstance(index, int) else 0
             choice = self._choices.setdefault(index, _Choice(index))
             yield from choice.take(said)
 
@@ -122,17 +132,17 @@ class _Choice:
             self.message[key] = value
 
     def _take_detail(self, piece: JSONObject) -> None:
-        key: object = (piece.get("index"), piece.get("type"))
+        key: object = (str(piece.get("index")), kind_of(piece))
         held = self.details.get(key)
         if held is not None and piece.get("id") and held.get("id") not in (None, piece["id"]):
-            key = (key, piece["id"])
+            key = (key, str(piece["id"]))
             held = self.details.get(key)
         if held is None:
             self.details[key] = dict(piece)
             return
         for name, value in piece.items():
             if name in {"text", "summary", "data"} and isinstance(value, str):
-                held[name] = (held.get(name) or "") + value
+                held[name] = text_in(held, name) + value
             elif value is not None:
                 held[name] = value
 

@@ -93,6 +93,7 @@ class _Planner:
                     and result.extras is None
                     and is_plain(result.content)
                     and message.name is None
+                    and (message.origin is None or result.name is None)
                 ):
                     out.append(message)
                     del self.open[0]

@@ -388,7 +388,7 @@ class Repair:
         outcome: Outcome = new.outcome
         if media:
             self.report("moved", "C10", "media of a result, to behind the results")
-            media.insert(0, Text(text=MOVED_MEDIA.format(name=call.name)))
+            media.insert(0, Text(text=MOVED_MEDIA.format(name=mend_text(call.name))))
         if not own:
             content = with_note(content, outcome)
             if outcome != "ok" and not self.rules.flags_errors:

@@ -74,6 +74,23 @@ def objects(value: object) -> list[JSONObject]:
     return [item for item in cast("list[object]", value) if is_object(item)]
 
 
+def text_in(block: JSONObject, key: str) -> str:
+    """The text under a key; empty where there is none, or something else."""
+    value = block.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def text_or_none(block: JSONObject, key: str) -> str | None:
+    """The text under a key; None where there is none, or something else."""
+    value = block.get(key)
+    return value if isinstance(value, str) else None
+
+
+def kind_of(block: JSONObject) -> str:
+    """The `type` of a block as a word, whatever stands there."""
+    return str(block.get("type"))
+
+
 def read_json(text: bytes | bytearray | str) -> JSON:
     """One JSON value, or None if the text is none."""
     try:

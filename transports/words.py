@@ -93,7 +93,8 @@ def no_result(call: ToolCall) -> ToolResult:
 
 def text_of_result(result: ToolResult) -> tuple[AnyPart, ...]:
     """A result without its call, as what a user says."""
-    return (Text(text=LATE_RESULT.format(name=result.name or "?")), *result.content)
+    said = [part for part in result.content if isinstance(part, (Text, Json, Media))]
+    return (Text(text=LATE_RESULT.format(name=result.name or "?")), *said)
 
 
 def with_note(content: list[ResultPart], outcome: Outcome) -> list[ResultPart]:
