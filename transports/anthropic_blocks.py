@@ -258,16 +258,16 @@ LOADERS: dict[str, Callable[[JSONObject], AnyPart | None]] = {
 _decode = msgspec.json.Decoder().decode
 
 
-ID_FIELDS = {"id": "id", "tool_use_id": "call_id"}
-
-
 def dump_block(part: AnyPart) -> JSON:
     """A part as a block."""
     x = part.extra(API)
     if "$raw" in x:
-        ids = {ToolCall: "id", ToolResult: "tool_use_id"}.get(type(part))
-        wire_id = {ids: getattr(part, ID_FIELDS[ids])} if ids is not None else {}
-        return {**copied(x["$raw"]), **wire_id}
+        block = copied(x["$raw"])
+        if isinstance(part, ToolCall):
+            block["id"] = part.id
+        elif isinstance(part, ToolResult):
+            block["tool_use_id"] = part.call_id
+        return block
     return DUMPERS[type(part)](part, x)
 
 

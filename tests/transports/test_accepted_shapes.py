@@ -73,6 +73,7 @@ CHAT: dict[str, list[JSONObject]] = {
     ],
     "a call of a kind that is new": [
         assistant(content="x", tool_calls=[{"id": "c1", "type": "hologram", "hologram": {}}]),
+        RESULT,
     ],
     "a signature on a call": [
         assistant(
