@@ -75,9 +75,10 @@ def _differences(part: AnyPart, made: AnyPart | None, rules: Rules) -> Iterator[
         if held != getattr(made, name):
             what = f"the {name} {held!r} of a part"
             yield Loss(kind="omitted", rule="carries", what=what)
-    calls = isinstance(part, ToolCall) and isinstance(made, ToolCall)
-    if calls and made.kind != part.kind != "custom":
-        yield Loss(kind="changed", rule="carries", what=f"a call of the kind {part.kind!r}")
+    kinds = {call.kind for call in (part, made) if isinstance(call, ToolCall)}
+    if len(kinds) > 1 and "custom" not in kinds:
+        what = f"a call of the kind {' or '.join(sorted(kinds - {'function'}))!r}"
+        yield Loss(kind="changed", rule="carries", what=what)
     if type(part) is ToolResult and rules.joins_results and len(part.content) > 1:
         yield Loss(kind="changed", rule="carries", what="the texts of a result, as one")
 
