@@ -356,10 +356,14 @@ def _merged(messages: Sequence[Message], rules: Rules) -> Iterator[tuple[int, Me
 
 
 def is_split(one: Message, other: Message) -> bool:
-    """Whether two neighbours look like one reply: both call, and nothing stands between."""
+    """Whether two neighbours look like one reply: both call, and nothing stands between.
+
+    Of a reply that we received the model is known, and it is whole.
+    """
     return (
         one.role == other.role == "assistant"
         and one.origin == other.origin
+        and (one.origin is None or one.origin.model is None)
         and any(type(part) is ToolCall for part in one.parts)
         and any(type(part) is ToolCall for part in other.parts)
     )
@@ -373,11 +377,9 @@ def call_ids(message: Message) -> set[str | None]:
 def goes_on(one: Message, other: Message, rules: Rules) -> bool:
     """Whether two halves of one reply may stay apart, as this API took them and reads them as one.
 
-    Only a history that came from elsewhere is split: of a reply that we received the model is
-    known, and it is whole. Text in the second half would stand behind a call.
+    Text in the second half would stand behind a call.
     """
-    origin = other.origin
-    own = origin is not None and origin.api == rules.api and origin.model is None
+    own = other.origin is not None and other.origin.api == rules.api
     if own and call_ids(one) & call_ids(other):
         return False
     spoken = rules.calls_last and any(type(part) is Text for part in other.parts)

@@ -111,16 +111,43 @@ def extras(api: str, residual: JSONObject) -> Extras | None:
 
 def same(a: object, b: object) -> bool:
     """Whether two JSON values are the same: 2 is not 2.0, true is not 1; key order is free."""
+    try:
+        return _same(a, b)
+    except RecursionError:
+        return _same_at_any_depth(a, b)
+
+
+def _same(a: object, b: object) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
         one, other = cast(JSONObject, a), cast(JSONObject, b)
         return len(one) == len(other) and all(
-            k in other and same(v, other[k]) for k, v in one.items()
+            k in other and _same(v, other[k]) for k, v in one.items()
         )
     if is_array(a):
-        return is_array(b) and len(a) == len(b) and all(map(same, a, b))
+        return is_array(b) and len(a) == len(b) and all(map(_same, a, b))
     return a == b
+
+
+def _same_at_any_depth(a: object, b: object) -> bool:
+    """`same` on a stack of its own: arguments nested a thousand deep are legal JSON."""
+    todo: list[tuple[object, object]] = [(a, b)]
+    while todo:
+        one, other = todo.pop()
+        if type(one) is not type(other):
+            return False
+        if is_object(one) and is_object(other):
+            if one.keys() != other.keys():
+                return False
+            todo += [(value, other[key]) for key, value in one.items()]
+        elif is_array(one) and is_array(other):
+            if len(one) != len(other):
+                return False
+            todo += zip(one, other, strict=True)
+        elif one != other:
+            return False
+    return True
 
 
 def copied(block: JSON) -> JSON:
@@ -216,15 +243,19 @@ def mend_text(text: str) -> str:
 
 def mend_json(value: JSON) -> JSON:
     """A JSON value that every strict reader takes: no lone surrogates, no NaN, no infinities."""
+    return value if is_sound(value) else _mended_json(value)
+
+
+def _mended_json(value: JSON) -> JSON:
     if isinstance(value, str):
         return value if is_text(value) else mend_text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         pairs = cast(JSONObject, value).items()
-        return {mend_json(str(k)): mend_json(v) for k, v in pairs}
+        return {_mended_json(str(k)): _mended_json(v) for k, v in pairs}
     if isinstance(value, (list, tuple)):
-        return [mend_json(v) for v in cast("tuple[JSON, ...]", value)]
+        return [_mended_json(v) for v in cast("tuple[JSON, ...]", value)]
     return value
 
 

@@ -486,6 +486,21 @@ def test_parallel_calls_that_were_split_over_messages_are_one_turn_again(
 
 
 @each_transport
+def test_two_replies_that_were_received_whole_stay_two_and_the_first_is_closed(
+    transport: type[MessageTransport],
+) -> None:
+    origin = Origin(api=transport.api, model=MODELS[transport][0])
+    calls = [ToolCall.of("f", {"n": n}, id=f"call_{n}") for n in (1, 2)]
+    replies = [Message(role="assistant", parts=(call,), origin=origin) for call in calls]
+
+    before = transport.dump_all([Message.user("go"), replies[0]])
+    after = transport.dump_all([Message.user("go"), *replies, Message.tool(calls[1], "2")])
+
+    assert after[: len(before)] == before
+    assert [m["role"] for m in after].count("assistant") == 2
+
+
+@each_transport
 @given(messages=adopted())
 def test_messages_are_never_changed(
     transport: type[MessageTransport], messages: list[Message]
