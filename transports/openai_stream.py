@@ -64,6 +64,10 @@ class ChatReader(StreamReader):
         return {**self._envelope, "object": "chat.completion", "choices": choices}
 
 
+SAYS = frozenset({"refusal", "audio", "function_call"})
+"""What a message may say instead of content and calls."""
+
+
 class _Choice:
     def __init__(self, index: int) -> None:
         self.index = index
@@ -185,6 +189,9 @@ class _Choice:
             message["tool_calls"] = [call.body() for call in calls]
         if self.details:
             message["reasoning_details"] = list(self.details.values())
+        silent = message.get("content") is None and not message.keys() & SAYS
+        if self.finish is None and not self.calls and silent:
+            message["content"] = ""  # cut while it was thinking: null would be refused (rule C4)
         return {**self.rest, "index": self.index, "message": message, "finish_reason": self.finish}
 
 

@@ -83,3 +83,30 @@ def test_an_empty_result_of_another_api_is_an_empty_text() -> None:
     )
 
     assert OpenAI.dump_all(history)[-1] == {"role": "tool", "tool_call_id": "t1", "content": ""}
+
+
+def test_a_stream_cut_while_the_model_was_thinking_does_not_poison_the_session() -> None:
+    chunk = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "model": "deepseek-chat",
+        "choices": [
+            {
+                "index": 0,
+                "delta": {"role": "assistant", "content": None, "reasoning_content": "hmm"},
+                "finish_reason": None,
+            }
+        ],
+    }
+    cut = OpenAI.reply([chunk])
+
+    request = OpenAI.request(
+        [Message.user("a"), cut.message, Message.user("b")], model="deepseek-chat"
+    )
+
+    assert cut.finish == "interrupted"
+    assert cut.message.reasoning == "hmm"
+    refused = provider_refusal(
+        "openai.chat", OpenAI.body(request), reasoning_field="reasoning_content"
+    )
+    assert refused is None
