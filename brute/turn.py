@@ -381,9 +381,10 @@ class Turn:
             else:
                 reader = transport.stream()
                 while (chunk := (yield Next(stream))) is not END:
-                    for delta in reader.feed(chunk):
+                    frame = transport.plain(chunk)  # once: an SDK's object takes long to convert
+                    for delta in reader.feed(frame):
                         yield Emit(delta)
-                    checkpoint.add(chunk)
+                    checkpoint.add(frame)
                 event = received(reader.finish())
         except BaseException as error:
             # An abandoned iterator may be collected when the log is closed: no one to tell.
@@ -549,10 +550,9 @@ class _Checkpoint:
         self._bytes, self._count, self._works = 0, 0, True
         self._since = time.monotonic()
 
-    def add(self, chunk: object) -> None:
+    def add(self, frame: object) -> None:
         if not self._works:
             return
-        frame = MessageTransport.plain(chunk)
         self._frames.append(frame)
         self._bytes += len(str(frame))
         due = time.monotonic() - self._since >= CHECKPOINT_SECONDS
